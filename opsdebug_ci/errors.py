@@ -1,0 +1,124 @@
+"""Every error the project raises on purpose, in one tree.
+
+Each class has a stable `code`, which is also its heading in docs/errors.md, and an `exit_code` from the table in
+the documentation. A message says what was got, what was wanted, where, and what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class OpsdebugError(Exception):
+    """Base of every deliberate error."""
+
+    code: ClassVar[str] = "opsdebug"
+    exit_code: ClassVar[int] = 70
+
+    def __init__(self, message: str, *, next_step: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  next: {self.next_step}" if self.next_step else self.message
+
+
+class UsageError(OpsdebugError):
+    """The person asked for something that cannot be: wrong option, unknown operator."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class ConfigurationError(OpsdebugError):
+    """The configuration or an operator declaration is wrong; lists every problem at once."""
+
+    code = "configuration"
+    exit_code = 2
+
+
+class DeclarationError(ConfigurationError):
+    """An `Operator`, `tensor` or `Contract` was declared in a contradictory way."""
+
+    code = "declaration"
+
+
+class DiscoveryError(ConfigurationError):
+    """A configured module is missing or fails to import."""
+
+    code = "discovery"
+
+
+class EnvironmentLimitError(OpsdebugError):
+    """This machine cannot do it: no torch in the chosen interpreter, no such device, no compiler."""
+
+    code = "environment"
+    exit_code = 3
+
+
+class StoreError(OpsdebugError):
+    """The baseline store cannot be read or written."""
+
+    code = "store"
+    exit_code = 3
+
+
+class StoreFormatError(StoreError):
+    """The store was written by a newer format version, or is not a store."""
+
+    code = "store-format"
+    exit_code = 2
+
+
+class QueryError(UsageError):
+    """The SQL query is wrong, or asks for something the store does not allow."""
+
+    code = "query"
+
+
+class ShapeMismatchError(OpsdebugError):
+    """Two tensors that must agree in shape do not."""
+
+    code = "shape-mismatch"
+
+
+class NothingComparedError(OpsdebugError):
+    """A comparison saw no elements; never a pass."""
+
+    code = "nothing-compared"
+    exit_code = 4
+
+
+class InputsError(OpsdebugError):
+    """The operator's inputs could not be made: its callable raised, or returned something unusable."""
+
+    code = "inputs"
+    exit_code = 4
+
+
+class ReferenceFaultError(OpsdebugError):
+    """A reference raised, or answered with another structure than the operator."""
+
+    code = "reference"
+    exit_code = 4
+
+
+class WorkerError(OpsdebugError):
+    """The worker process broke its protocol or could not start."""
+
+    code = "worker"
+    exit_code = 3
+
+
+class InternalError(OpsdebugError):
+    """A broken invariant of ours."""
+
+    code = "internal"
+
+    def __str__(self) -> str:
+        return f"internal error: {super().__str__()}"
+
+
+class Unsupported(Exception):  # noqa: N818 - the word users write in their operators
+    """Raised by an operator, or by `requires`, for a case outside its domain: the case is skipped, never an alarm."""

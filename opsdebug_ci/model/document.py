@@ -1,0 +1,157 @@
+"""The public form of a run: what `--json` prints, what the store keeps and what reports are rendered from.
+
+Schema `opsdebug.run/1`. Has its own types, so that internal values can change without disturbing its readers.
+
+History:
+    1  first version
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.finding import Finding
+from opsdebug_ci.model.judgement import ReferenceUse, Summary
+from opsdebug_ci.model.run import RunRecord
+from opsdebug_ci.model.vocabulary import Verdict
+
+RUN_SCHEMA = "opsdebug.run/1"
+"""Name and version of the document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseDocument:
+    """What was run."""
+
+    id: str
+    """Stable id."""
+
+    name: str
+    """Readable name."""
+
+    operator: str
+    """Operator name."""
+
+    dtype: str
+    """Dtype of the arguments that do not fix theirs."""
+
+    dims: Mapping[str, int]
+    """Size of every named dim."""
+
+    layout: str
+    """Layout name, or `own`."""
+
+    inputs: str
+    """Family name, or `own`."""
+
+    seed: int
+    """Seed."""
+
+    device: str
+    """Device."""
+
+    direction: str
+    """`forward`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputDocument:
+    """One output of a case."""
+
+    name: str
+    """Output name."""
+
+    kind: str
+    """How it was compared."""
+
+    shape: tuple[int, ...]
+    """Shape the operator returned."""
+
+    dtype: str
+    """Dtype the operator returned."""
+
+    accuracy: Accuracy | None
+    """None: nothing could be compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingDocument:
+    """Where the time of a case went. Not a benchmark: one launch, whatever else the machine was doing."""
+
+    total_ns: int
+    """Whole case."""
+
+    function_ns: int
+    """Launches of the operator."""
+
+    reference_ns: int
+    """References and error bounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationDocument:
+    """One judged case."""
+
+    case: CaseDocument
+    """What was run."""
+
+    verdict: Verdict
+    """What it comes to."""
+
+    reason: str | None
+    """Why it was skipped or what broke; None otherwise."""
+
+    reference: ReferenceUse
+    """What the verdict rests on."""
+
+    accuracy: Accuracy | None
+    """The worst output's; None: nothing could be compared."""
+
+    outputs: tuple[OutputDocument, ...]
+    """Every output."""
+
+    findings: tuple[Finding, ...]
+    """Most probable first."""
+
+    timing: TimingDocument | None
+    """None when the worker did not live to say."""
+
+    bundle: str | None = None
+    """sha256 of the failure bundle, when one was written."""
+
+    fingerprint: str | None = None
+    """Group of the failure, when it failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDocument:
+    """A whole run."""
+
+    schema: str
+    """RUN_SCHEMA."""
+
+    run: RunRecord
+    """Facts of the invocation."""
+
+    observations: tuple[ObservationDocument, ...]
+    """Every case, in plan order."""
+
+    summary: Summary
+    """What it comes to."""
+
+    next: tuple[str, ...]
+    """Commands to run next."""
+
+    stage: str | None = None
+    """Stage name when `ci` made it."""
+
+    baseline: str | None = None
+    """Baseline commit compared with, when there was one."""
+
+    regressions: tuple[str, ...] = ()
+    """Operators that regressed, when performance was compared."""
+
+    unchanged: tuple[str, ...] = ()
+    """Operators left out by `--changed`: neither source nor dependencies changed."""

@@ -1,0 +1,85 @@
+"""A judged case, and a judged run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.finding import Finding
+from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.vocabulary import Cause, Confidence, ReferenceKind, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceUse:
+    """Which reference a verdict rests on."""
+
+    used: ReferenceKind | None
+    """None: nothing was compared."""
+
+    confidence: Confidence
+    """How far it can be trusted."""
+
+    dissent: str | None
+    """The reference that disagrees, and by how much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """One case with its verdict."""
+
+    case: Case
+    """What was run."""
+
+    observation: Observation
+    """What happened."""
+
+    verdict: Verdict
+    """What it comes to."""
+
+    reference: ReferenceUse
+    """What the verdict rests on."""
+
+    findings: tuple[Finding, ...]
+    """Most probable first. A pass may carry some (amber, dissent, nothing compared)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Failures that look like one cause."""
+
+    fingerprint: str
+    """Versioned identity, without shapes and seeds."""
+
+    cause: Cause
+    """Named root cause."""
+
+    operator: str
+    """Operator it concerns."""
+
+    count: int
+    """Cases in it."""
+
+    cases: tuple[str, ...]
+    """Ids of the first ten."""
+
+    statement: str
+    """Statement of its representative."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What a run comes to."""
+
+    verdict: Verdict
+    """Worst verdict that gates; `inconclusive` when nothing was judged."""
+
+    exit_code: int
+    """0 gate passes, 1 gate fails, 4 incomplete, inconclusive, or nothing judged."""
+
+    counts: Mapping[str, int]
+    """Cases per verdict."""
+
+    groups: tuple[Group, ...]
+    """Failures by cause, largest first."""

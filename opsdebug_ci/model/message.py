@@ -1,0 +1,69 @@
+"""What crosses the pipe between control side and worker: one JSON object per line, `{"type": ..., ...}`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.description import Catalogue
+from opsdebug_ci.model.machine import Calibration, Machine
+from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.vocabulary import Phase
+
+PROTOCOL_VERSION = 1
+"""Both sides must agree on it; they do, being the same files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Describe:
+    """Find operators in these modules and describe them."""
+
+    modules: tuple[str, ...]
+    """Files or dotted names, as configured."""
+
+    root: str
+    """Directory the configuration lies in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCase:
+    """Run one case; operators must have been described in this process before."""
+
+    case: Case
+    """What to run."""
+
+    repeats: int = 1
+    """Launches on the same inputs whose bits must agree, 1 to skip that check."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibrate:
+    """Run the machine's probes."""
+
+    device: str
+    """Device to probe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identify:
+    """Say which machine this is."""
+
+
+Request = Union[Describe, RunCase, Calibrate, Identify]
+"""Control side to worker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breadcrumb:
+    """Written before each phase, so that a death can be placed."""
+
+    phase: Phase
+    """What begins now."""
+
+    detail: str | None = None
+    """Which reference or step."""
+
+
+Reply = Union[Breadcrumb, Catalogue, Observation, Calibration, Machine]
+"""Worker to control side; a request is answered by any number of breadcrumbs and then one of the others."""

@@ -1,0 +1,201 @@
+"""What happened when a case ran: the worker's answer, before anyone judges it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorFacts:
+    """Shape and dtype of one output."""
+
+    shape: tuple[int, ...]
+    """Sizes."""
+
+    dtype: str
+    """Framework spelling."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceReading:
+    """What became of one reference."""
+
+    reference: ReferenceKind
+    """Which one."""
+
+    derived: bool
+    """We made it from the torch reference, rather than the user."""
+
+    answered: bool
+    """It gave comparable outputs."""
+
+    reason: str | None
+    """Why it did not answer, or what is special about its answer."""
+
+    fault: bool = False
+    """It should have answered and broke; an absent reference is not a fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """How one reference stands to the one that was used, for one output."""
+
+    reference: ReferenceKind
+    """The other reference."""
+
+    disagreement: float | None
+    """Largest distance between the two, in units of a quarter of the operator's tolerance; None: not comparable."""
+
+    elements: int
+    """Elements on which they differ by more than a quarter of the tolerance."""
+
+    sides_with_operator: int
+    """Elements the used reference rejects but this one accepts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputReading:
+    """One output: facts, accuracy and the references' votes."""
+
+    name: str
+    """Output name: `out0`, or the argument's name for `out` and mutated arguments."""
+
+    kind: Kind
+    """How it was compared."""
+
+    actual: TensorFacts
+    """What the operator returned."""
+
+    expected: TensorFacts
+    """What the reference returned, at its declared dtype."""
+
+    used: ReferenceKind
+    """Reference the accuracy is against."""
+
+    accuracy: Accuracy | None
+    """None when the shapes differ, so nothing can be compared."""
+
+    rejected: int
+    """Elements beyond their worst-case bound against the used reference and against every other one."""
+
+    disputed: int
+    """Elements beyond it against the used reference, which another reference accepts."""
+
+    votes: tuple[Vote, ...]
+    """The other references."""
+
+    confidence: Confidence
+    """How far the references agree on this output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryReading:
+    """Bytes that changed though nothing was declared to change them."""
+
+    argument: str
+    """Argument whose storage it is."""
+
+    inside: bool
+    """True: elements of the argument itself; False: bytes of its storage outside it."""
+
+    bytes_changed: int
+    """How many."""
+
+    first_offset: int
+    """Offset of the first, in bytes from the argument's first element; negative: before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceptionFacts:
+    """An exception, reduced to what can be compared and shown."""
+
+    type: str
+    """Class name."""
+
+    message: str
+    """First 2,000 characters."""
+
+    frames: tuple[str, ...]
+    """Innermost last, `file:line function`, at most 12."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessFacts:
+    """How a worker ended, when it did."""
+
+    signal: str | None
+    """Signal name, e.g. `SIGSEGV`; None when it exited by itself."""
+
+    exit_code: int | None
+    """Exit status when it exited by itself."""
+
+    phase: Phase
+    """Its last breadcrumb."""
+
+    detail: str | None
+    """Which reference or step, when the breadcrumb says."""
+
+    log_tail: str
+    """Last 2,000 characters of what it wrote to standard error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Durations:
+    """Where the time of a case went."""
+
+    total_ns: int
+    """Whole case."""
+
+    function_ns: int
+    """Launches of the operator."""
+
+    reference_ns: int
+    """References, the precise one and its error bound included."""
+
+    @property
+    def overhead_ns(self) -> int:
+        return self.total_ns - self.function_ns - self.reference_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What happened when a case ran."""
+
+    case_id: str
+    """Which case."""
+
+    status: Status
+    """What happened."""
+
+    reason: str | None = None
+    """Why it was skipped, or what broke, in one sentence."""
+
+    exception: ExceptionFacts | None = None
+    """The exception, when one was raised."""
+
+    process: ProcessFacts | None = None
+    """How the worker ended, when the case ended it."""
+
+    outputs: tuple[OutputReading, ...] = ()
+    """One per output."""
+
+    references: tuple[ReferenceReading, ...] = ()
+    """One per reference asked for."""
+
+    memory: tuple[MemoryReading, ...] = ()
+    """Undeclared writes."""
+
+    repeat_mismatches: int = 0
+    """Output elements whose bits differed between two launches on the same inputs."""
+
+    unwritten: int = 0
+    """Output elements that follow the fill of fresh memory: they were never written."""
+
+    structure: str | None = None
+    """How the operator's outputs differ in number or type from the reference's; None when they do not."""
+
+    durations: Durations | None = None
+    """Where the time went; None when the worker did not live to say."""

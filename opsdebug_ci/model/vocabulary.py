@@ -1,0 +1,222 @@
+"""The closed vocabularies of the project: one word per idea, spelled the same in code, JSON, tables and docs.
+
+Decides the words. Deliberately holds no behaviour beyond membership.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+VOCABULARY_VERSION = 1
+"""Grows when a member is added; a member is never removed or renamed."""
+
+
+class Word(str, Enum):
+    """A member of a closed vocabulary; prints as its spelling."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class Kind(Word):
+    """What family of computation an output belongs to; decides how it is compared."""
+
+    EXACT = "exact"
+    ELEMENTWISE = "elementwise"
+    TRANSCENDENTAL = "transcendental"
+    REDUCTION = "reduction"
+    MATMUL = "matmul"
+    SOFTMAX = "softmax"
+    LOG_SOFTMAX = "log_softmax"
+    NORM = "norm"
+    ATTENTION = "attention"
+    SCAN = "scan"
+    QUANTIZE = "quantize"
+    INDEX = "index"
+    AUTO = "auto"
+
+
+class Family(Word):
+    """How input values are drawn."""
+
+    NORMAL = "normal"
+    UNIFORM = "uniform"
+    SHIFTED = "shifted"
+    HEAVY = "heavy"
+    CONSTANT = "constant"
+    CANCELLING = "cancelling"
+    LARGE = "large"
+    SMALL = "small"
+    SUBNORMAL = "subnormal"
+    INTEGER = "integer"
+    INDEX_CODED = "index_coded"
+    TIES = "ties"
+    SIGNED_ZEROS = "signed_zeros"
+    SPECIALS = "specials"
+    SPECIAL_ROWS = "special_rows"
+    OWN = "own"
+    """The operator's own input callable decided."""
+
+
+class Layout(Word):
+    """How a tensor's elements lie in its storage."""
+
+    CONTIGUOUS = "contiguous"
+    TRANSPOSED = "transposed"
+    STRIDED = "strided"
+    OFFSET = "offset"
+    PADDED = "padded"
+    EXPANDED = "expanded"
+    MIXED = "mixed"
+    """The first tensor contiguous, every other one transposed."""
+    OWN = "own"
+    """The operator's own input callable decided."""
+
+
+class ValueDomain(Word):
+    """Which values a tensor argument may hold."""
+
+    ANY = "any"
+    FINITE = "finite"
+    NONZERO = "nonzero"
+    NONNEGATIVE = "nonnegative"
+    POSITIVE = "positive"
+
+
+class ReferenceKind(Word):
+    """An independent way to the right answer."""
+
+    TORCH = "torch"
+    NAIVE = "naive"
+    PRECISE = "precise"
+
+
+class Verifier(Word):
+    """Which references a run consults."""
+
+    TORCH = "reference_torch"
+    NAIVE = "reference_naive"
+    PRECISE = "reference_precise"
+    ALL = "all"
+
+
+class Direction(Word):
+    """Which way the operator is run."""
+
+    FORWARD = "forward"
+
+
+class Stage(Word):
+    """When a set of cases is run."""
+
+    SMOKE = "smoke"
+    FULL = "full"
+    REPLAY = "replay"
+    RUN = "run"
+    """Not a stage of `ci`: cases picked by hand with `opsdebug run`."""
+
+
+class Verdict(Word):
+    """What a case, or a whole run, comes to."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    ERROR = "error"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    SKIPPED = "skipped"
+
+
+class Status(Word):
+    """What happened when a case ran; a fact, not yet a verdict."""
+
+    RAN = "ran"
+    RAISED = "raised"
+    SKIPPED = "skipped"
+    INPUTS_BROKEN = "inputs_broken"
+    REFERENCE_BROKEN = "reference_broken"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    OUT_OF_MEMORY = "out_of_memory"
+    WORKER_BROKEN = "worker_broken"
+
+
+class Phase(Word):
+    """What the worker was doing; its last breadcrumb tells where it died."""
+
+    DISCOVER = "discover"
+    INPUTS = "inputs"
+    FUNCTION = "function"
+    REFERENCE = "reference"
+    COMPARE = "compare"
+    PROBE = "probe"
+
+
+class Zone(Word):
+    """Where the worst error lies relative to the bounds (green, worst-case only, impossible)."""
+
+    GREEN = "green"
+    AMBER = "amber"
+    RED = "red"
+
+
+class Confidence(Word):
+    """How far the references can be trusted for this case."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Blame(Word):
+    """Whom a finding holds responsible."""
+
+    OPERATOR = "operator"
+    REFERENCE = "reference"
+    RUNTIME = "runtime"
+    INPUT = "input"
+
+
+class Gate(Word):
+    """Which failures fail a run."""
+
+    NEW = "new"
+    ALL = "all"
+    NEVER = "never"
+
+
+class Cause(Word):
+    """The named root causes: closed and versioned."""
+
+    TAIL_MASK = "tail_mask"
+    STRIDE_VIEW = "stride_view"
+    INDEX_OVERFLOW = "index_overflow"
+    LOW_PRECISION_ACCUM = "low_precision_accum"
+    ACCUMULATION_ORDER = "accumulation_order"
+    APPROXIMATION = "approximation"
+    NAN_INF_HANDLING = "nan_inf_handling"
+    DENORMAL_SIGNED_ZERO = "denormal_signed_zero"
+    EMPTY_OR_ZERO_DIM = "empty_or_zero_dim"
+    ALIASING_INPLACE = "aliasing_inplace"
+    OOB_WRITE = "oob_write"
+    OOB_READ = "oob_read"
+    UNINITIALISED = "uninitialised"
+    NONDETERMINISM_RACE = "nondeterminism_race"
+    BROADCASTING = "broadcasting"
+    WRONG_CONSTANT_EPS = "wrong_constant_eps"
+    WRONG_AXIS = "wrong_axis"
+    WRONG_DEFAULT = "wrong_default"
+    DTYPE_PROMOTION = "dtype_promotion"
+    CRASH_SEGFAULT = "crash_segfault"
+    HANG = "hang"
+    WRONG_ROUNDING = "wrong_rounding"
+    SIGN_FLIP = "sign_flip"
+    MASK_SEMANTICS = "mask_semantics"
+    PERF_CLIFF = "perf_cliff"
+    LAYOUT_PERMUTATION = "layout_permutation"
+    WRONG_SCALE = "wrong_scale"
+    INPUT_MUTATED = "input_mutated"
+    CHEATING = "cheating"
+    EXCEPTION = "exception"
+    UNKNOWN = "unknown"

@@ -1,0 +1,59 @@
+"""The arguments of one launch, by name and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opsdebug_ci.errors import DeclarationError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """Named arguments in call order. Holds live tensors, so it never leaves the worker."""
+
+    names: tuple[str, ...]
+    """One name per value."""
+
+    values: tuple[Any, ...]
+    """Tensors, numbers and plain values."""
+
+    by_keyword: bool = False
+    """Call with keywords, as when an input callable returned a mapping."""
+
+    def call(self, function: Callable[..., Any]) -> Any:
+        """Call `function` with these arguments."""
+        if self.by_keyword:
+            return function(**dict(zip(self.names, self.values, strict=True)))
+        return function(*self.values)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return list(zip(self.names, self.values, strict=True))
+
+    def map(self, change: Callable[[str, Any], Any]) -> Arguments:
+        """The same arguments with every value replaced by `change(name, value)`."""
+        values = tuple(change(name, value) for name, value in self.items())
+        return Arguments(names=self.names, values=values, by_keyword=self.by_keyword)
+
+    def name_of(self, which: str | int) -> str:
+        """Name of an argument given by name or position. Raises DeclarationError when there is none such."""
+        if isinstance(which, int) and -len(self.names) <= which < len(self.names):
+            return self.names[which]
+        if isinstance(which, str) and which in self.names:
+            return which
+        raise DeclarationError(f"the contract names argument {which!r}; the arguments are {', '.join(self.names)}")
+
+    def __getitem__(self, which: str | int) -> Any:
+        return self.values[self.names.index(self.name_of(which))]
+
+    @staticmethod
+    def of_sequence(values: tuple[Any, ...], names: tuple[str, ...]) -> Arguments:
+        """Positional arguments; missing names become `arg<i>`."""
+        padded = (*names[: len(values)], *(f"arg{i}" for i in range(len(names), len(values))))
+        return Arguments(names=padded, values=values)
+
+    @staticmethod
+    def of_mapping(values: Mapping[str, Any]) -> Arguments:
+        """Keyword arguments."""
+        return Arguments(names=tuple(values), values=tuple(values.values()), by_keyword=True)

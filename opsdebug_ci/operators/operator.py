@@ -1,0 +1,168 @@
+"""`Operator`: the function under test with its arguments, references, cost and contract.
+
+Decides what a declaration must satisfy. Deliberately runs nothing but the user's small callables (cost, requires).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, Union, final
+
+from opsdebug_ci.errors import DeclarationError
+from opsdebug_ci.model.argument import TensorArgument
+from opsdebug_ci.model.contract import Contract, Cost
+from opsdebug_ci.model.dims import bind
+from opsdebug_ci.model.dtype import DTYPE_NAMES
+from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
+from opsdebug_ci.operators.signature import argument_names, inputs_from_signature
+
+Function = Callable[..., Any]
+CostFunction = Callable[[Mapping[str, int], str], Cost]
+RequiresFunction = Callable[[Any], Union[bool, str]]
+Inputs = Union[Mapping[str, object], Function]
+AnyFunction = TypeVar("AnyFunction", bound=Function)
+
+
+@final
+class Operator:
+    """An operator under test; stays callable as the function it wraps.
+
+    Args:
+        name: unique name.
+        function: the operator itself; called with the arguments in declared order.
+        inputs: argument name -> `tensor(...)`, `scalar(...)` or a plain value; or a callable `(seed, dims, dtype)`
+            returning a sequence or mapping of tensors and plain values; or None to take them from the signature.
+        references: `torch`, `naive` and `precise` -> function of the same arguments, returning the outputs in order.
+        kind: how outputs are compared, for all of them or output name -> kind.
+        dtypes: dtypes to run.
+        dims: dim name -> size; unbound ones are B=1, S=128, H=128, others 16.
+        contract: what the operator promises.
+        cost: `(dims, dtype) -> Cost`.
+        requires: `case -> True` or a reason to skip it.
+        devices: devices it supports.
+        backward: gradients are to be verified as well (in the `full` stage).
+
+    Raises:
+        DeclarationError: any of these is unusable; the message lists every problem at once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Function,
+        inputs: Inputs | None,
+        references: Mapping[str, Function],
+        *,
+        kind: str | Mapping[str, str] = "auto",
+        dtypes: Sequence[str] = ("float32",),
+        dims: Mapping[str, int] | None = None,
+        contract: Contract | None = None,
+        cost: CostFunction | None = None,
+        requires: RequiresFunction | None = None,
+        devices: Sequence[str] = ("cpu",),
+        backward: bool = False,
+    ) -> None:
+        problems = _problems(name, function, references, kind, dtypes, dims or {}, devices)
+        if problems:
+            raise DeclarationError(f"operator `{name}`: " + "; ".join(problems))
+        self.name = name
+        self.function = function
+        self.inputs: Inputs = inputs_from_signature(function) if inputs is None else inputs
+        self.contract = contract or Contract()
+        self.dtypes = tuple(dtypes)
+        self.devices = tuple(devices)
+        self.backward = backward
+        self.references = {ReferenceKind(key): reference for key, reference in references.items()}
+        self.kinds = {key: Kind(value) for key, value in kind.items()} if isinstance(kind, Mapping) else Kind(kind)
+        self.dims = bind(self.dim_names, dims or {})
+        self.cost_function = cost
+        self.requires_function = requires
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"Operator({self.name!r})"
+
+    @property
+    def tensors(self) -> dict[str, TensorArgument]:
+        """Declared tensor arguments by name; empty when a callable makes the inputs."""
+        if not isinstance(self.inputs, Mapping):
+            return {}
+        return {name: item for name, item in self.inputs.items() if isinstance(item, TensorArgument)}
+
+    @property
+    def dim_names(self) -> tuple[str, ...]:
+        """Named dims of the declared tensors, in order of appearance."""
+        return tuple(dict.fromkeys(name for item in self.tensors.values() for name in item.dim_names))
+
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        """Declared names, or the function's parameter names when a callable makes the inputs."""
+        return tuple(self.inputs) if isinstance(self.inputs, Mapping) else argument_names(self.function)
+
+    def kind_of(self, output: str, position: int = 0) -> Kind:
+        """Kind of one output, by its name or by `out<position>`."""
+        if isinstance(self.kinds, Kind):
+            return self.kinds
+        return self.kinds.get(output, self.kinds.get(f"out{position}", Kind.AUTO))
+
+    def reference(self, which: str) -> Callable[[AnyFunction], AnyFunction]:
+        """Decorator registering a reference: `torch`, `naive` or `precise`. Raises DeclarationError otherwise."""
+        problem = _reference_problem(which)
+        if problem:
+            raise DeclarationError(f"operator `{self.name}`: {problem}")
+
+        def register(function: AnyFunction) -> AnyFunction:
+            self.references[ReferenceKind(which)] = function
+            return function
+
+        return register
+
+    def cost(self, function: AnyFunction) -> AnyFunction:
+        """Decorator registering `(dims, dtype) -> Cost`."""
+        self.cost_function = function
+        return function
+
+    def requires(self, function: AnyFunction) -> AnyFunction:
+        """Decorator registering `case -> True` or a reason."""
+        self.requires_function = function
+        return function
+
+
+def _problems(
+    name: str,
+    function: object,
+    references: Mapping[str, object],
+    kind: str | Mapping[str, str],
+    dtypes: Sequence[str],
+    dims: Mapping[str, int],
+    devices: Sequence[str],
+) -> list[str]:
+    kinds = kind.values() if isinstance(kind, Mapping) else [kind]
+    known = [str(member) for member in Kind]
+    sequences = [
+        f"`{label}` is {value!r}; wanted a tuple of names, e.g. ({str(value)!r},)"
+        for label, value in (("dtypes", dtypes), ("devices", devices))
+        if isinstance(value, str) or not value
+    ]
+    unknown_dtypes = [] if sequences else [d for d in dtypes if d not in DTYPE_NAMES]
+    return [
+        *([] if isinstance(name, str) and name.strip() == name and name else [f"`name` is {name!r}; wanted a word"]),
+        *([] if callable(function) else [f"`function` is {function!r}; wanted something callable"]),
+        *(p for p in map(_reference_problem, references) if p),
+        *(f"reference `{key}` is {r!r}; wanted a function" for key, r in references.items() if not callable(r)),
+        *(f"`kind` has `{k}`; wanted one of {', '.join(known)}" for k in kinds if str(k) not in known),
+        *sequences,
+        *(f"`dtypes` has `{d}`; wanted some of {', '.join(DTYPE_NAMES)}" for d in unknown_dtypes),
+        *(f"`dims` has {d}={s!r}; wanted a whole number >= 0" for d, s in dims.items() if not _is_size(s)),
+    ]
+
+
+def _reference_problem(which: str) -> str | None:
+    known = [str(member) for member in ReferenceKind]
+    return None if str(which) in known else f"reference `{which}` is unknown; wanted one of {', '.join(known)}"
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
