@@ -19,6 +19,7 @@ from opsdebug_ci.model.description import OperatorDescription as OperatorDescrip
 from opsdebug_ci.model.description import TensorDescription as TensorDescription
 from opsdebug_ci.model.document import CaseDocument as CaseDocument
 from opsdebug_ci.model.document import ObservationDocument as ObservationDocument
+from opsdebug_ci.model.document import OperatorSource as OperatorSource
 from opsdebug_ci.model.document import OutputDocument as OutputDocument
 from opsdebug_ci.model.document import RunDocument as RunDocument
 from opsdebug_ci.model.document import TimingDocument as TimingDocument

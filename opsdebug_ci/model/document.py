@@ -126,6 +126,20 @@ class ObservationDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSource:
+    """Where an operator is defined, so that a finding can be shown beside its code."""
+
+    operator: str
+    """Operator name."""
+
+    file: str
+    """Source file as the worker saw it; absolute or relative to the working directory."""
+
+    line: int
+    """First line of the function, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument:
     """A whole run."""
 
@@ -155,3 +169,6 @@ class RunDocument:
 
     unchanged: tuple[str, ...] = ()
     """Operators left out by `--changed`: neither source nor dependencies changed."""
+
+    sources: tuple[OperatorSource, ...] = ()
+    """Where the operators with a known source are defined."""
