@@ -1,0 +1,174 @@
+"""What triggered this job, from the variables and the event file that GitHub gives it.
+
+Decides which facts are believed and in what form. The event file is untrusted (a pull request's author chooses
+branch names and titles), so it is capped in size, read strictly, and hashes that are not hashes are dropped.
+Deliberately reads no environment itself: the caller passes a mapping. Outside CI every field is empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from opsdebug_ci.errors import EnvironmentLimitError
+from opsdebug_ci.model import CiContext, Stage
+
+EVENT_LIMIT_BYTES = 25 * 2**20
+"""GitHub caps a webhook payload at 25 MB."""
+
+_HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+_NUMBER = re.compile(r"[0-9]{1,19}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """The triggering event."""
+
+    name: str = ""
+    """Event name, e.g. `pull_request`; empty outside CI."""
+
+    repository: str = ""
+    """`owner/name` of the repository the job runs in."""
+
+    pull_request: int | None = None
+    """Number, when the event carries one; a merge group carries none."""
+
+    head_commit: str = ""
+    """Newest commit of the pull request or merge group; the pushed commit otherwise."""
+
+    base_commit: str = ""
+    """Commit to compare with. For a pull request only a hint: it is the base branch's tip when the event was made,
+    and the merge commit under test may already contain newer commits of the base branch. A comparison with it can
+    therefore see more changes than the pull request made, never fewer."""
+
+    base_branch: str = ""
+    """Branch the change wants to go to; untrusted text, may hold any character a branch name may."""
+
+    from_fork: bool = False
+    """The code under test comes from another repository, or from one that is gone."""
+
+
+def read_event(environ: Mapping[str, str]) -> Event:
+    """Read the event of this job.
+
+    Raises:
+        EnvironmentLimitError: the event file is missing, too large or not what GitHub writes.
+    """
+    name = environ.get("GITHUB_EVENT_NAME", "")
+    if not name:
+        return Event()
+    payload = _read_payload(environ.get("GITHUB_EVENT_PATH", ""))
+    repository = _matching(_REPOSITORY, environ.get("GITHUB_REPOSITORY", ""))
+    commit = _matching(_HASH, environ.get("GITHUB_SHA", ""))
+    pull = payload.pull_request
+    group = payload.merge_group
+    if pull is not None:
+        head = pull.head.repo
+        return Event(
+            name=name,
+            repository=repository,
+            pull_request=pull.number if pull.number > 0 else None,
+            head_commit=_matching(_HASH, pull.head.sha),
+            base_commit=_matching(_HASH, pull.base.sha),
+            base_branch=pull.base.ref,
+            from_fork=head is None or head.full_name.lower() != repository.lower(),
+        )
+    if group is not None:
+        return Event(
+            name=name,
+            repository=repository,
+            head_commit=_matching(_HASH, group.head_sha),
+            base_commit=_matching(_HASH, group.base_sha),
+            base_branch=group.base_ref.removeprefix("refs/heads/"),
+        )
+    return Event(name=name, repository=repository, head_commit=commit)
+
+
+def ci_context(environ: Mapping[str, str], *, stage: Stage, shard: str = "") -> CiContext:
+    """Which CI job this is; empty outside CI.
+
+    Args:
+        environ: the environment of the job.
+        stage: stage that runs.
+        shard: `2/8`, or "" when the run is not divided.
+
+    Raises:
+        EnvironmentLimitError: the event file cannot be read.
+    """
+    run = _matching(_NUMBER, environ.get("GITHUB_RUN_ID", ""))
+    if not run:
+        return CiContext()
+    event = read_event(environ)
+    # NOTE: GITHUB_JOB is the same for every leg of a matrix; legs are told apart by their shard and machine.
+    part = f"{stage}@{shard.replace('/', 'of')}" if shard else str(stage)
+    attempt = _matching(_NUMBER, environ.get("GITHUB_RUN_ATTEMPT", ""))
+    return CiContext(
+        key="/".join((event.repository, run, environ.get("GITHUB_JOB", ""), part)),
+        attempt=int(attempt or "1"),
+        event=event.name,
+        pull_request=event.pull_request,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    full_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    sha: str = ""
+    ref: str = ""
+    repo: _Repository | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PullRequest:
+    number: int = 0
+    head: _Side = field(default_factory=_Side)
+    base: _Side = field(default_factory=_Side)
+
+
+@dataclass(frozen=True, slots=True)
+class _MergeGroup:
+    head_sha: str = ""
+    base_sha: str = ""
+    base_ref: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    pull_request: _PullRequest | None = None
+    merge_group: _MergeGroup | None = None
+
+
+def _read_payload(path: str) -> _Payload:
+    if not path:
+        return _Payload()
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(EVENT_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or "an unreadable file") from error
+    if len(data) > EVENT_LIMIT_BYTES:
+        raise _unreadable(path, f"more than {EVENT_LIMIT_BYTES} bytes")
+    try:
+        return msgspec.json.decode(data, type=_Payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _unreadable(path, str(error)) from error
+
+
+def _unreadable(path: str, found: str) -> EnvironmentLimitError:
+    return EnvironmentLimitError(
+        f"`GITHUB_EVENT_PATH` names {path!r}: got {found}; wanted the event as JSON",
+        next_step="run inside a GitHub job, or unset GITHUB_EVENT_NAME to run outside CI",
+    )
+
+
+def _matching(pattern: re.Pattern[str], text: str) -> str:
+    return text if pattern.fullmatch(text) else ""
