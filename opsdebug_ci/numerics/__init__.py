@@ -1,0 +1,1 @@
+"""Arithmetic on the worker side: formats, error statistics, tolerances, the mpmath oracle."""

@@ -1,0 +1,186 @@
+"""Number formats as tensors hold them: names, bit patterns, rounding and spacing.
+
+Decides how a float64 value is rounded to a narrower format: once, to nearest, ties to even. Deliberately knows
+nothing about errors or tolerances, and takes the precision of each format from `model.dtype`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from opsdebug_ci.errors import InternalError, UsageError
+from opsdebug_ci.model.dtype import DTYPE_NAMES, FLOAT_FORMATS, FloatFormat, is_float
+
+_DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in DTYPE_NAMES}
+_NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in _DTYPES.items()}
+_BIT_DTYPES: dict[int, torch.dtype] = {8: torch.int8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
+
+_FLOAT64_MANTISSA_BITS = 52
+_FLOAT64_BIAS = 1023
+_FLOAT64_EXPONENT_MASK = 0x7FF
+_SPACING_SHIFT = 52
+"""A spacing of float64 lies in 2**-1074 ... 2**971; times 2**52 it is normal, so its exponent field says all."""
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    """The torch dtype of a format name such as `bfloat16`.
+
+    Raises:
+        UsageError: the project does not compare this format.
+    """
+    if name not in _DTYPES:
+        raise UsageError(f"`dtype` is {name!r}; wanted one of {', '.join(DTYPE_NAMES)}.")
+    return _DTYPES[name]
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """The format name of a torch dtype, e.g. `float16` for `torch.float16`.
+
+    Raises:
+        UsageError: the project does not compare this dtype (complex numbers, for instance).
+    """
+    if dtype not in _NAMES:
+        raise UsageError(
+            f"`dtype` is {dtype}; wanted one of {', '.join(DTYPE_NAMES)}.",
+            next_step="let the operator return real numbers, e.g. torch.view_as_real of a complex output",
+        )
+    return _NAMES[dtype]
+
+
+def is_float_dtype(dtype: torch.dtype) -> bool:
+    """Whether a dtype is one of the floating-point formats; False for integers and bool.
+
+    Raises:
+        UsageError: the project does not compare this dtype.
+    """
+    return is_float(dtype_name(dtype))
+
+
+def float_format(dtype: torch.dtype) -> FloatFormat:
+    """The facts of a floating-point dtype.
+
+    Raises:
+        UsageError: not a floating-point format of `model.dtype`.
+    """
+    name = dtype_name(dtype)
+    if name not in FLOAT_FORMATS:
+        raise UsageError(f"`dtype` is {name}; wanted a floating-point format: {', '.join(FLOAT_FORMATS)}.")
+    return FLOAT_FORMATS[name]
+
+
+def signed_bits(values: torch.Tensor) -> torch.Tensor:
+    """The bit pattern of each element, as the signed integer of the same width; the sign bit makes it negative.
+
+    Args:
+        values: any float dtype, any shape. NaN and infinities are patterns like any other.
+
+    Returns:
+        int8, int16, int32 or int64, same shape, sharing memory.
+    """
+    return values.detach().view(_BIT_DTYPES[float_format(values.dtype).bits])
+
+
+def magnitude_bits(values: torch.Tensor) -> torch.Tensor:
+    """The bit pattern of |x|: grows with |x| from 0, through the infinity, to the NaNs (IEEE 754-2019, 3.4).
+
+    Args:
+        values: any float dtype, any shape; NaN allowed.
+
+    Returns:
+        Nonnegative integers of the same width and shape.
+    """
+    return signed_bits(values) & ((1 << (float_format(values.dtype).bits - 1)) - 1)
+
+
+def max_finite_bits(number_format: FloatFormat) -> int:
+    """Magnitude bits of the largest finite value; anything above is an infinity or a NaN.
+
+    IEEE 754-2019, 3.4: the all-ones exponent is not finite. float8_e4m3fn spends only its last pattern on NaN
+    (OCP 8-bit floating point specification 1.0, table 2).
+    """
+    all_ones = (1 << (number_format.bits - 1)) - 1
+    infinity = all_ones - ((1 << (number_format.precision - 1)) - 1)
+    return infinity - 1 if number_format.has_infinity else all_ones - 1
+
+
+def is_finite(values: torch.Tensor) -> torch.Tensor:
+    """Whether each element is finite, for every float dtype (torch.isfinite lacks the 8-bit ones).
+
+    Args:
+        values: any float dtype, any shape.
+
+    Returns:
+        bool, same shape; False for NaN and infinities.
+    """
+    return magnitude_bits(values) <= max_finite_bits(float_format(values.dtype))
+
+
+def rounded(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Round float64 to a narrower format once: to nearest, ties to even.
+
+    Equivalent to rounding each exact value by IEEE 754-2019, 4.3.1. torch's own cast goes through float32 and so
+    rounds twice for the formats narrower than that; here the step through float32 is to odd, which makes the second
+    rounding exact (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
+    rounding to odd", IEEE Trans. Comput. 57(4), 2008, theorem 3: needs two spare bits, float32 has 13 or more).
+
+    Args:
+        values: float64, any shape.
+        dtype: a floating-point dtype.
+
+    Returns:
+        `dtype`, same shape. NaN stays NaN, zeros keep their sign. Beyond the largest finite value: infinity, and for
+        float8_e4m3fn, which has none, what this torch's cast from float32 does (saturate; NaN in older versions).
+
+    Raises:
+        InternalError: `values` is not float64.
+    """
+    _require_float64(values)
+    wider_than_float32 = float_format(dtype).precision >= FLOAT_FORMATS["float32"].precision
+    return values.to(dtype) if wider_than_float32 else _to_odd_float32(values).to(dtype)
+
+
+def round_to(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """`rounded`, widened back to float64 (exactly), same shape and NaN policy."""
+    return rounded(values, dtype).to(torch.float64)
+
+
+def ulp_of(values: torch.Tensor, number_format: FloatFormat) -> torch.Tensor:
+    """Spacing of a format's numbers at |y|: 2**(max(floor(log2 |y|), e_min) - p + 1).
+
+    Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed. (2018), definition 2.3 (Goldberg's ulp, extended to
+    every real by the binade it lies in).
+
+    Args:
+        values: float64, any shape, in the units of the output.
+        number_format: the format whose spacing is wanted.
+
+    Returns:
+        float64, same shape and units. At and below the smallest normal number, zero included, the smallest subnormal;
+        beyond the largest finite value the spacing there. NaN for NaN and infinities.
+
+    Raises:
+        InternalError: `values` is not float64.
+    """
+    _require_float64(values)
+    largest = math.frexp(number_format.max_finite)[1] - 1
+    exponent = ((signed_bits(values) >> _FLOAT64_MANTISSA_BITS) & _FLOAT64_EXPONENT_MASK) - _FLOAT64_BIAS
+    exponent.clamp_(min=number_format.min_exponent, max=largest).sub_(number_format.precision - 1)
+    pattern = (exponent + (_SPACING_SHIFT + _FLOAT64_BIAS)) << _FLOAT64_MANTISSA_BITS
+    spacing = pattern.view(torch.float64) * 2.0**-_SPACING_SHIFT
+    return spacing.masked_fill_(~torch.isfinite(values), torch.nan)
+
+
+def _to_odd_float32(values: torch.Tensor) -> torch.Tensor:
+    """Round float64 to float32, inexact results to the neighbour with an odd last bit; NaN and infinities unchanged."""
+    nearest = values.to(torch.float32)
+    widened = nearest.to(torch.float64)
+    away = (widened.abs() > values.abs()).to(torch.int32)
+    inexact = (widened != values).to(torch.int32)
+    return ((nearest.view(torch.int32) - away) | inexact).view(torch.float32)
+
+
+def _require_float64(values: torch.Tensor) -> None:
+    if values.dtype != torch.float64:
+        raise InternalError(f"`values` has dtype {values.dtype}; wanted torch.float64, the reference before rounding.")
