@@ -72,6 +72,13 @@ class WorstElement:
     worst_case: float | None
     """Amber bound there: no summation order of the declared accumulator can exceed it."""
 
+    @property
+    def ratio(self) -> float | None:
+        """Error in units of the tolerance; None where either is undefined or the tolerance is zero."""
+        if self.actual is None or self.expected is None or not self.tolerance:
+            return None
+        return abs(self.actual - self.expected) / self.tolerance
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracy:
@@ -121,3 +128,9 @@ class Accuracy:
 
     bound: str
     """Which bound decided, in words, with its terms; names a user's override as such."""
+
+    @property
+    def severity(self) -> tuple[int, int, float]:
+        """Sorts outputs: worst zone first, then elements beyond the amber bound, then error over tolerance."""
+        ratio = self.worst.ratio if self.worst is not None else None
+        return (tuple(Zone).index(self.zone), self.over_worst_case, -1.0 if ratio is None else ratio)

@@ -199,3 +199,9 @@ class Observation:
 
     durations: Durations | None = None
     """Where the time went; None when the worker did not live to say."""
+
+    @property
+    def worst_output(self) -> OutputReading | None:
+        """The output with the most severe accuracy; the first of equals; None when nothing was compared."""
+        measured = [output for output in self.outputs if output.accuracy is not None]
+        return max(measured, key=lambda output: output.accuracy.severity if output.accuracy else (), default=None)
