@@ -1,0 +1,55 @@
+"""What a verdict rests on: which reference, how far it can be trusted, who disagrees.
+
+Decides dissent and outvoting from the votes the worker counted. Deliberately recomputes none of them.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.judgement import ReferenceUse
+from opsdebug_ci.model.observation import Observation, OutputReading, Vote
+from opsdebug_ci.model.vocabulary import Confidence, ReferenceKind
+
+DISSENT = 0.5
+"""Disagreement, in quarters of the tolerance, from which confidence 1 - d falls below medium."""
+
+_WORST_FIRST = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
+
+
+def dissenters(output: OutputReading) -> tuple[Vote, ...]:
+    """Votes that differ from the used reference by more than medium confidence allows."""
+    return tuple(v for v in output.votes if v.elements > 0 or (v.disagreement or 0.0) > DISSENT)
+
+
+def outvoted(output: OutputReading) -> bool:
+    """The precise reference clears the operator, and only the framework disagrees with it."""
+    against = {vote.reference for vote in dissenters(output)}
+    return output.used is ReferenceKind.PRECISE and against == {ReferenceKind.TORCH} and not output.rejected
+
+
+def dissent_text(vote: Vote) -> str:
+    """Who disagrees, and by how much."""
+    distance = "" if vote.disagreement is None else f", by up to {vote.disagreement / 4:.3g} x tolerance"
+    return f"`{vote.reference}` differs on {vote.elements:,} elements{distance}"
+
+
+def reference_use(observation: Observation) -> ReferenceUse:
+    """The used reference of the worst output, the lowest confidence of any, and the largest dissent.
+
+    Where the precise reference outvotes the framework, low becomes medium: never high, no longer inconclusive.
+    """
+    worst = observation.worst_output
+    if worst is None:
+        return ReferenceUse(used=None, confidence=Confidence.LOW, dissent=None)
+    votes = [vote for output in observation.outputs for vote in dissenters(output)]
+    loudest = max(votes, key=lambda vote: (vote.elements, vote.disagreement or 0.0), default=None)
+    return ReferenceUse(
+        used=worst.used,
+        confidence=min((_confidence(output) for output in observation.outputs), key=_WORST_FIRST.index),
+        dissent=None if loudest is None else dissent_text(loudest),
+    )
+
+
+def _confidence(output: OutputReading) -> Confidence:
+    if output.confidence is Confidence.LOW and outvoted(output):
+        return Confidence.MEDIUM
+    return output.confidence

@@ -1,0 +1,69 @@
+"""The rules, in one list, and how their findings are ranked.
+
+Adding one: a function in a file here, a line in one of the lists, tests with a planted defect and a clean twin.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.judge.rules.amber import amber
+from opsdebug_ci.judge.rules.breakage import breakage
+from opsdebug_ci.judge.rules.broken_reference import broken_reference
+from opsdebug_ci.judge.rules.crash import crash
+from opsdebug_ci.judge.rules.dissent import dissent
+from opsdebug_ci.judge.rules.exception import exception
+from opsdebug_ci.judge.rules.hang import hang
+from opsdebug_ci.judge.rules.input_mutated import input_mutated
+from opsdebug_ci.judge.rules.memory_limit import memory_limit
+from opsdebug_ci.judge.rules.no_reference import no_reference
+from opsdebug_ci.judge.rules.nothing_compared import nothing_compared
+from opsdebug_ci.judge.rules.oob_write import oob_write
+from opsdebug_ci.judge.rules.repeat import nondeterminism
+from opsdebug_ci.judge.rules.rule import Rule as Rule
+from opsdebug_ci.judge.rules.rule import Subject as Subject
+from opsdebug_ci.judge.rules.sign import sign_flip
+from opsdebug_ci.judge.rules.special_values import denormal_signed_zero, nan_inf_handling
+from opsdebug_ci.judge.rules.structure import structure
+from opsdebug_ci.judge.rules.uninitialised import uninitialised
+from opsdebug_ci.judge.rules.unknown import unknown
+from opsdebug_ci.judge.rules.wrong_dtype import wrong_dtype
+from opsdebug_ci.judge.rules.wrong_shape import wrong_shape
+from opsdebug_ci.judge.rules.zero_dim import zero_dim
+from opsdebug_ci.model.finding import Finding
+from opsdebug_ci.model.vocabulary import Verdict
+
+ENDINGS: tuple[Rule, ...] = (crash, hang, memory_limit, breakage)
+"""What broke or ended the worker, whoever is to blame. Silent where the operator ran or raised."""
+
+CAUSES: tuple[Rule, ...] = (
+    exception,
+    oob_write,
+    input_mutated,
+    uninitialised,
+    structure,
+    wrong_dtype,
+    wrong_shape,
+    zero_dim,
+    nan_inf_handling,
+    denormal_signed_zero,
+    sign_flip,
+    nondeterminism,
+)
+"""Why the operator failed. Asked only when it did, so that none can raise an alarm of its own."""
+
+REMARKS: tuple[Rule, ...] = (broken_reference, no_reference, dissent, amber, nothing_compared)
+"""What a reader should know whatever the verdict."""
+
+_FAILING = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
+
+
+def explain(subject: Subject, verdict: Verdict) -> tuple[Finding, ...]:
+    """Causes of a failure, most probable first, then remarks; a failure always gets at least one cause."""
+    remarks = _ranked(REMARKS, subject)
+    if verdict not in _FAILING:
+        return _ranked(ENDINGS, subject) + remarks
+    return (_ranked(ENDINGS + CAUSES, subject) or tuple(unknown(subject))) + remarks
+
+
+def _ranked(rules: tuple[Rule, ...], subject: Subject) -> tuple[Finding, ...]:
+    found = [finding for rule in rules for finding in rule(subject)]
+    return tuple(sorted(found, key=lambda finding: -finding.confidence))
