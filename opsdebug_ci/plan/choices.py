@@ -1,0 +1,166 @@
+"""The values on every axis for one operator: dims, dtype, layout, family, seed.
+
+Decides which values suit the operator's declared domain, and which pairs of values matter most. Deliberately picks no
+rows: `cover` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdebug_ci.errors import UsageError
+from opsdebug_ci.model.description import OperatorDescription
+from opsdebug_ci.model.dims import parse_shape
+from opsdebug_ci.model.dtype import is_float
+from opsdebug_ci.model.families import families_for
+from opsdebug_ci.model.vocabulary import Family, Layout
+from opsdebug_ci.plan.axes import Axes, lacking
+from opsdebug_ci.plan.cover import Grid, Row
+from opsdebug_ci.plan.sizes import SizePlan, dims_variants, is_hollow
+
+PAIR_WEIGHTS: dict[tuple[str, str], int] = {
+    ("dtype", "family"): 4,
+    ("dims", "layout"): 3,
+    ("dtype", "dims"): 2,
+}
+"""Pairs a budget drops last. The others weigh 1; `pair_coverage` tells what was dropped."""
+
+FLOAT_ONLY: frozenset[Family] = frozenset(
+    {
+        Family.UNIFORM,
+        Family.CONSTANT,
+        Family.SMALL,
+        Family.SUBNORMAL,
+        Family.SIGNED_ZEROS,
+        Family.SPECIALS,
+        Family.SPECIAL_ROWS,
+    }
+)
+"""Families whose point is lost on whole numbers: values below 1 truncate to 0; no NaN, infinity, -0 or subnormal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The values on every axis for one operator; the everyday value of each comes first."""
+
+    dtypes: tuple[str, ...]
+    """Dtypes."""
+
+    dims: tuple[dict[str, int], ...]
+    """Choices of all dims."""
+
+    layouts: tuple[Layout, ...]
+    """Layouts some tensor argument accepts."""
+
+    families: dict[str, tuple[Family, ...]]
+    """Families by dtype."""
+
+    seeds: tuple[int, ...]
+    """Seeds."""
+
+    hollow: frozenset[int] = frozenset()
+    """Positions in `dims` that leave some tensor without elements."""
+
+    @property
+    def all_families(self) -> tuple[Family, ...]:
+        return tuple(dict.fromkeys(family for families in self.families.values() for family in families))
+
+    @property
+    def grid(self) -> Grid:
+        """The space these choices span, without the pairs that have nothing to show.
+
+        A family meets only the dtypes it makes sense for. A hollow choice of dims meets only the everyday layout,
+        family and seed: there are no values to draw and no strides to follow, and a row that is empty must not pass
+        for one that tried a dtype with a family.
+        """
+
+        families = self.all_families
+
+        def admits(left: str, one: int, right: str, other: int) -> bool:
+            if (left, right) == ("dtype", "family"):
+                return families[other] in self.families[self.dtypes[one]]
+            return left != "dims" or one not in self.hollow or other == 0
+
+        sizes = (self.dtypes, self.dims, self.layouts, families, self.seeds)
+        names = ("dtype", "dims", "layout", "family", "seed")
+        axes = {name: len(values) for name, values in zip(names, sizes, strict=True)}
+        return Grid(axes=axes, admits=admits, weights=PAIR_WEIGHTS)
+
+    @property
+    def everyday(self) -> tuple[Row, ...]:
+        """For every dtype: own dims, contiguous, the everyday family, the first seed."""
+        return tuple(
+            (index, 0, 0, self.all_families.index(self.families[dtype][0]), 0)
+            for index, dtype in enumerate(self.dtypes)
+        )
+
+
+def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, seeds: tuple[int, ...]) -> Choices:
+    """The values on every axis: those of `axes` where it has some, else those of the operator, `sizes` and `seeds`.
+
+    Raises:
+        UsageError: `axes` has a value this operator does not have.
+    """
+    problem = mismatch(description, axes)
+    if problem:
+        raise UsageError(f"operator `{description.name}`: {problem}", next_step=MISMATCH_STEP)
+    offered = {dtype: families_of(description, dtype) for dtype in axes.dtypes or description.dtypes}
+    wanted = {dtype: tuple(f for f in axes.families or own if f in own) for dtype, own in offered.items()}
+    families = {dtype: kept for dtype, kept in wanted.items() if kept}
+    dims = ({**description.dims, **axes.dims},) if axes.dims else dims_variants(description, sizes)
+    return Choices(
+        dtypes=tuple(families),
+        dims=dims,
+        layouts=axes.layouts or layouts_of(description),
+        families=families,
+        seeds=axes.seeds or seeds,
+        hollow=frozenset(index for index, sizes_by_name in enumerate(dims) if is_hollow(description, sizes_by_name)),
+    )
+
+
+MISMATCH_STEP = "leave that option out, or pick from what the operator has"
+"""What to do about an axis value the operator does not have."""
+
+
+def mismatch(description: OperatorDescription, axes: Axes) -> str | None:
+    """Why this operator has no cases for `axes`, or None when it has: lets a glob skip what does not fit."""
+    offered = {f: None for dtype in axes.dtypes or description.dtypes for f in families_of(description, dtype)}
+    return (
+        lacking("--dims", axes.dims, description.dims, "dims are")
+        or lacking("--dtype", axes.dtypes, description.dtypes, "dtypes are")
+        or lacking("--layout", axes.layouts, layouts_of(description), "layouts are")
+        or lacking("--inputs", axes.families, offered, "families are")
+    )
+
+
+def layouts_of(description: OperatorDescription) -> tuple[Layout, ...]:
+    """Layouts some tensor argument accepts, in the order of the vocabulary, without those that change nothing.
+
+    A transposed tensor needs two axes; `mixed` transposes every tensor but the first.
+    """
+    if description.own_inputs:
+        return (Layout.OWN,)
+    accepted = {layout for tensor in description.tensors for layout in tensor.layouts}
+    matrices = [
+        (position, tensor.layouts)
+        for position, tensor in enumerate(description.tensors)
+        if len(parse_shape(tensor.shape)) > 1
+    ]
+    idle = {
+        *(() if any(Layout.TRANSPOSED in layouts for _, layouts in matrices) else (Layout.TRANSPOSED,)),
+        *(() if any(Layout.MIXED in layouts and position for position, layouts in matrices) else (Layout.MIXED,)),
+    }
+    return tuple(layout for layout in Layout if layout in accepted - idle) or (Layout.CONTIGUOUS,)
+
+
+def families_of(description: OperatorDescription, dtype: str) -> tuple[Family, ...]:
+    """Families worth running at `dtype`: for the float arguments' domains, else those that suit whole numbers."""
+    if description.own_inputs:
+        return (Family.OWN,)
+    drawn = [tensor for tensor in description.tensors if tensor.values is not None]
+    floats = [tensor for tensor in drawn if is_float(tensor.dtype or dtype)]
+    domains = tuple(tensor.values for tensor in floats or drawn if tensor.values is not None)
+    if not domains:
+        return (Family.NORMAL,)
+    families = families_for(domains, nan=description.contract.nan)
+    return families if floats else tuple(family for family in families if family not in FLOAT_ONLY)

@@ -1,0 +1,109 @@
+"""Stages to cases: what is tried of one operator on a pull request, every night, or by hand.
+
+Decides how much each stage tries. `choices` has the values on every axis, `cover` picks the rows. Deliberately ignores
+what changed: `changed` leaves out whole operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from opsdebug_ci.errors import InternalError
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.description import OperatorDescription
+from opsdebug_ci.model.vocabulary import ReferenceKind, Stage
+from opsdebug_ci.plan.axes import Axes
+from opsdebug_ci.plan.choices import Choices, choose
+from opsdebug_ci.plan.cover import PairCoverage, Row, coverage, pairwise
+from opsdebug_ci.plan.sizes import FULL_SIZES, SMOKE_SIZES, SizePlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagePlan:
+    """How much of an operator a stage tries."""
+
+    sizes: SizePlan
+    """Sizes of the dims."""
+
+    seeds: tuple[int, ...]
+    """Seeds, the everyday one first."""
+
+    budget: int
+    """Most cases per operator and device; where the whole cover is larger, the least important pairs are dropped."""
+
+
+STAGE_PLANS: dict[Stage, StagePlan] = {
+    Stage.SMOKE: StagePlan(sizes=SMOKE_SIZES, seeds=(0, 1, 2), budget=72),
+    Stage.RUN: StagePlan(sizes=SMOKE_SIZES, seeds=(0, 1, 2), budget=72),
+    Stage.FULL: StagePlan(sizes=FULL_SIZES, seeds=(0, 1, 2, 3, 4), budget=480),
+}
+"""Stages that are planned; `replay` runs stored bundles instead."""
+
+
+def cases(
+    description: OperatorDescription,
+    stage: Stage,
+    axes: Axes,
+    checks: Sequence[ReferenceKind],
+    devices: Sequence[str],
+    *,
+    budget: int | None = None,
+) -> tuple[Case, ...]:
+    """The cases of one operator, the everyday case of every dtype first.
+
+    Args:
+        description: the operator.
+        stage: `smoke`, `full` or `run`.
+        axes: values fixed by hand; such an axis has only those.
+        checks: references to consult.
+        devices: devices of this run; those the operator does not support are left out, so the result may be empty.
+        budget: most cases per device; None: the stage's own.
+
+    Raises:
+        UsageError: `axes` has a value this operator does not have; see `mismatch`.
+    """
+    choices = choices_for(description, stage, axes)
+    families = choices.all_families
+    return tuple(
+        Case(
+            operator=description.name,
+            dims=choices.dims[dims],
+            dtype=choices.dtypes[dtype],
+            layout=choices.layouts[layout],
+            inputs=families[family],
+            seed=choices.seeds[seed],
+            device=device,
+            checks=tuple(checks),
+        )
+        for dtype, dims, layout, family, seed in rows(description, choices, stage, budget)
+        for device in devices
+        if device.partition(":")[0] in description.devices
+    )
+
+
+def pair_coverage(
+    description: OperatorDescription, stage: Stage, axes: Axes, *, budget: int | None = None
+) -> tuple[PairCoverage, ...]:
+    """Of every two axes, how many value pairs the cases of this plan hold and how many there are."""
+    choices = choices_for(description, stage, axes)
+    return coverage(choices.grid, rows(description, choices, stage, budget))
+
+
+def rows(description: OperatorDescription, choices: Choices, stage: Stage, budget: int | None) -> tuple[Row, ...]:
+    """Rows of the grid to run: a pairwise cover, or every dtype with every seed where a callable makes the inputs."""
+    if description.own_inputs:
+        return tuple(
+            (dtype, 0, 0, 0, seed) for seed, dtype in product(range(len(choices.seeds)), range(len(choices.dtypes)))
+        )
+    limit = STAGE_PLANS[stage].budget if budget is None else budget
+    return pairwise(choices.grid, first=choices.everyday, budget=limit)
+
+
+def choices_for(description: OperatorDescription, stage: Stage, axes: Axes) -> Choices:
+    """The values on every axis. Raises UsageError as `cases` does."""
+    if stage not in STAGE_PLANS:
+        raise InternalError(f"stage `{stage}` has no cases to plan; wanted one of {', '.join(map(str, STAGE_PLANS))}")
+    plan = STAGE_PLANS[stage]
+    return choose(description, axes, sizes=plan.sizes, seeds=plan.seeds)
