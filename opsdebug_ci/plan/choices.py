@@ -25,18 +25,8 @@ PAIR_WEIGHTS: dict[tuple[str, str], int] = {
 }
 """Pairs a budget drops last. The others weigh 1; `pair_coverage` tells what was dropped."""
 
-FLOAT_ONLY: frozenset[Family] = frozenset(
-    {
-        Family.UNIFORM,
-        Family.CONSTANT,
-        Family.SMALL,
-        Family.SUBNORMAL,
-        Family.SIGNED_ZEROS,
-        Family.SPECIALS,
-        Family.SPECIAL_ROWS,
-    }
-)
-"""Families whose point is lost on whole numbers: values below 1 truncate to 0; no NaN, infinity, -0 or subnormal."""
+FLOAT_ONLY: frozenset[Family] = frozenset({Family.SUBNORMAL, Family.SIGNED_ZEROS, Family.SPECIALS, Family.SPECIAL_ROWS})
+"""Families about values whole numbers do not have: subnormals, -0, NaN and infinity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,23 +124,19 @@ def mismatch(description: OperatorDescription, axes: Axes) -> str | None:
 
 
 def layouts_of(description: OperatorDescription) -> tuple[Layout, ...]:
-    """Layouts some tensor argument accepts, in the order of the vocabulary, without those that change nothing.
+    """Layouts some tensor argument accepts, in the order of the vocabulary, without those that repeat another.
 
-    A transposed tensor needs two axes; `mixed` transposes every tensor but the first.
+    A tensor of fewer than two axes has nothing to transpose, and `mixed` leaves the first tensor contiguous.
     """
     if description.own_inputs:
         return (Layout.OWN,)
-    accepted = {layout for tensor in description.tensors for layout in tensor.layouts}
-    matrices = [
-        (position, tensor.layouts)
-        for position, tensor in enumerate(description.tensors)
-        if len(parse_shape(tensor.shape)) > 1
-    ]
-    idle = {
-        *(() if any(Layout.TRANSPOSED in layouts for _, layouts in matrices) else (Layout.TRANSPOSED,)),
-        *(() if any(Layout.MIXED in layouts and position for position, layouts in matrices) else (Layout.MIXED,)),
+    tensors = description.tensors
+    accepted = {
+        *(layout for tensor in tensors for layout in tensor.layouts if layout not in (Layout.TRANSPOSED, Layout.MIXED)),
+        *(Layout.TRANSPOSED for t in tensors if Layout.TRANSPOSED in t.layouts and len(parse_shape(t.shape)) > 1),
+        *(Layout.MIXED for tensor in tensors[1:] if Layout.MIXED in tensor.layouts),
     }
-    return tuple(layout for layout in Layout if layout in accepted - idle) or (Layout.CONTIGUOUS,)
+    return tuple(layout for layout in Layout if layout in accepted) or (Layout.CONTIGUOUS,)
 
 
 def families_of(description: OperatorDescription, dtype: str) -> tuple[Family, ...]:

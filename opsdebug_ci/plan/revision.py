@@ -1,0 +1,124 @@
+"""Where in the history the code under test stands, and which files differ from a base: read from git.
+
+Decides what is asked of git. Deliberately writes nothing, starts no shell, hook or monitor, and reads no configuration
+of the person or the system, so that the answers are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from opsdebug_ci.errors import EnvironmentLimitError, UsageError
+from opsdebug_ci.model.run import Revision
+
+ANCESTORS = 50
+"""First-parent ancestors recorded with a run."""
+
+TIMEOUT_S = 60
+"""Longest one question to git may take."""
+
+_OPTIONS = (
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    # NOTE: in a CI container the checkout often belongs to another user, and the permission git wants for that stands
+    # in the global configuration, which is not read here. The operators in that directory run as this user anyway.
+    "-c",
+    "safe.directory=*",
+    "--no-pager",
+)
+
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+}
+
+
+def read_revision(root: Path, *, base: str | None = None) -> Revision:
+    """The commit checked out at `root`; every field empty outside git, without git, or before the first commit.
+
+    Untracked files do not make it dirty: the store itself may be one. `base` is the target branch of a pull request;
+    a base that is not in this clone leaves `base_commit` empty.
+    """
+    commit = _answer(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if not commit:
+        return Revision()
+    history = _answer(root, "rev-list", "--first-parent", f"--max-count={ANCESTORS + 1}", commit) or ""
+    return Revision(
+        commit=commit,
+        ancestors=tuple(history.split())[1:],
+        base_commit="" if base is None else _merge_base(root, base) or "",
+        branch=_answer(root, "symbolic-ref", "--quiet", "--short", "HEAD") or "",
+        dirty=bool(_answer(root, "status", "--porcelain", "--untracked-files=no")),
+    )
+
+
+def changed_files(root: Path, base: str) -> tuple[Path, ...]:
+    """Files that differ from the merge base with `base`, absolute and sorted; uncommitted and untracked ones too.
+
+    Raises:
+        UsageError: `root` is not in a git repository, or `base` is not in this clone.
+        EnvironmentLimitError: git failed on a question it should answer.
+    """
+    top = _answer(root, "rev-parse", "--show-toplevel")
+    if not top:
+        raise UsageError(
+            f"`--changed {base}`: {root} is not in a git work tree, or git is not installed",
+            next_step="leave `--changed` out to run every operator",
+        )
+    merge_base = _merge_base(root, base)
+    if not merge_base:
+        raise UsageError(
+            f"`--changed {base}`: this clone has no common ancestor of HEAD and `{base}`; wanted a commit",
+            next_step="check the spelling; in GitHub Actions give actions/checkout `fetch-depth: 0`, elsewhere "
+            "`git fetch --unshallow`; or leave `--changed` out to run every operator",
+        )
+    tracked = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
+    names = (
+        *_listing(Path(top), *tracked, "--ignore-submodules=none", merge_base, "--"),
+        *_listing(Path(top), "ls-files", "-z", "--others", "--exclude-standard"),
+    )
+    return tuple(sorted({Path(top) / name for name in names}))
+
+
+def _merge_base(root: Path, base: str) -> str | None:
+    tip = _answer(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
+    return _answer(root, "merge-base", "HEAD", tip) if tip else None
+
+
+def _listing(top: Path, *question: str) -> tuple[str, ...]:
+    answer = _answer(top, *question)
+    if answer is None:
+        raise EnvironmentLimitError(
+            f"`git {question[0]}` failed in {top}; wanted a list of files", next_step="run `git status` there"
+        )
+    return tuple(name for name in answer.split("\0") if name)
+
+
+def _answer(directory: Path, *question: str) -> str | None:
+    """What git prints, without the last newline; None when it fails or is not there."""
+    try:
+        finished = subprocess.run(  # noqa: S603 - a fixed program with a list of arguments, no shell
+            ["git", *_OPTIONS, "-C", str(directory), *question],  # noqa: S607 - the person's own git, by search path
+            env=_environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(finished.stdout).removesuffix("\n") if finished.returncode == 0 else None
+
+
+def _environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """`inherited` without git's own variables, which would point a hook's git at another repository."""
+    kept = {name: value for name, value in inherited.items() if not name.startswith("GIT_")}
+    return {**kept, **_ENVIRONMENT}
