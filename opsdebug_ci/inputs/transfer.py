@@ -1,0 +1,43 @@
+"""Copying arguments to a device with their storage: strides, offsets, gaps and shared storage survive.
+
+Decides nothing about values. A plain `.to(device)` would pack a strided view and so test another layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+
+def to_device(values: Mapping[str, Any], device: str | torch.device) -> dict[str, Any]:
+    """Copies of `values` on `device`: tensors also inside lists and tuples, everything else as it is.
+
+    The whole storage is copied, so gap elements arrive too, and tensors that share one share its copy. Always a copy,
+    also on the device the tensor is on: whoever wrote to the result has not touched the original. Sparse and other
+    tensors without strides go through the framework's own copy.
+    """
+    copies: dict[int, torch.UntypedStorage] = {}
+    return {name: _moved(value, torch.device(device), copies) for name, value in values.items()}
+
+
+def _moved(value: Any, device: torch.device, copies: dict[int, torch.UntypedStorage]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return _moved_tensor(value, device, copies)
+    if type(value) in (list, tuple):
+        return type(value)(_moved(item, device, copies) for item in value)
+    return value
+
+
+def _moved_tensor(tensor: torch.Tensor, device: torch.device, copies: dict[int, torch.UntypedStorage]) -> torch.Tensor:
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if plain.layout is not torch.strided or plain.is_quantized:
+        return plain.to(device, copy=True).requires_grad_(tensor.requires_grad)
+    storage = plain.untyped_storage()
+    if storage.data_ptr() not in copies or not storage.nbytes():
+        source = torch.empty(0, dtype=torch.uint8, device=plain.device).set_(storage)
+        copies[storage.data_ptr()] = source.to(device, copy=True).untyped_storage()
+    moved = torch.empty(0, dtype=plain.dtype, device=device)
+    moved.set_(copies[storage.data_ptr()], plain.storage_offset(), plain.shape, plain.stride())
+    return moved.requires_grad_(tensor.requires_grad)
