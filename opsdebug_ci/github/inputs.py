@@ -1,0 +1,140 @@
+"""The action's inputs: text from a workflow file, checked before anything is run with it.
+
+Decides which values are accepted. Every value arrives in an environment variable, so nothing here was ever part of
+a shell line; the checks keep a value from being read as an option, and a mistake from being found an hour later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from opsdebug_ci.errors import ConfigurationError
+from opsdebug_ci.model import Gate, Stage
+
+PREFIX = "OPSDEBUG_INPUT_"
+"""Variables that carry inputs: `working-directory` arrives as OPSDEBUG_INPUT_WORKING_DIRECTORY."""
+
+STAGES: tuple[str, ...] = tuple(str(stage) for stage in Stage if stage is not Stage.RUN)
+"""Stages that `opsdebug ci` knows."""
+
+CHANGED_AUTO = "auto"
+"""Take the base of the pull request or merge group from the event."""
+
+_TEXT_LIMIT = 4_096
+_HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_REVISION = re.compile(r"(?!.*(\.\.|//|@\{))[\w][\w./@+#^~-]{0,249}")
+_OPERATOR = re.compile(r"[\w*?\[][\w.*?\[\]!:/-]{0,199}")
+_SHARD = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
+_SECONDS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionInputs:
+    """What the workflow asked for; an empty text leaves the matter to the configuration."""
+
+    stage: str
+    """`smoke`, `full` or `replay`."""
+
+    config: str
+    """Path of the configuration, relative to the working directory."""
+
+    operators: tuple[str, ...]
+    """Names or globs; empty: all that are configured."""
+
+    changed: str
+    """Base commit or branch, or `auto`."""
+
+    shard: str
+    """`2/8`."""
+
+    python: str
+    """The worker's interpreter: a path or a name to find."""
+
+    store: str
+    """Where the baseline store is."""
+
+    gate: str
+    """`new`, `all` or `never`."""
+
+    timeout: str
+    """Seconds for one case."""
+
+    budget: str
+    """Seconds for the whole run."""
+
+    annotations: bool
+    """Write annotations."""
+
+    summary: bool
+    """Write the job summary."""
+
+    working_directory: str
+    """Directory to run in, relative to the workspace."""
+
+
+def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
+    """Check every input.
+
+    Raises:
+        ConfigurationError: lists every input that cannot be used, at once.
+    """
+    problems: list[str] = []
+
+    def value(name: str, accepts: Callable[[str], object], wanted: str) -> str:
+        text = environ.get(PREFIX + name.upper().replace("-", "_"), "").strip()
+        if text and (len(text) > _TEXT_LIMIT or not accepts(text)):
+            problems.append(f"`{name}` is {_shown(text)}; wanted {wanted}")
+        return text
+
+    inputs = ActionInputs(
+        stage=value("stage", STAGES.__contains__, f"one of {', '.join(STAGES)}") or STAGES[0],
+        config=value("config", _is_path, "a path"),
+        operators=_names(value("operators", _are_operators, "operator names or globs")),
+        changed=value("changed", _REVISION.fullmatch, f"`{CHANGED_AUTO}`, a branch or a commit"),
+        shard=value("shard", _is_shard, "`i/n` with 1 <= i <= n, e.g. `2/8`"),
+        python=value("python", _is_path, "the path or name of a Python interpreter"),
+        store=value("store", _is_path, "a directory or store address"),
+        gate=value("gate", [str(gate) for gate in Gate].__contains__, f"one of {', '.join(Gate)}"),
+        timeout=value("timeout", _are_seconds, "seconds above zero"),
+        budget=value("budget", _are_seconds, "seconds above zero"),
+        annotations=value("annotations", _is_switch, "`true` or `false`") != "false",
+        summary=value("summary", _is_switch, "`true` or `false`") != "false",
+        working_directory=value("working-directory", _is_path, "a path") or ".",
+    )
+    if problems:
+        raise ConfigurationError(
+            "; ".join(problems), next_step="correct the `with:` block of this step; docs/action.md lists every input"
+        )
+    return inputs
+
+
+def _shown(text: str) -> str:
+    """`text` quoted, on one line, short."""
+    return ascii(text if len(text) <= 80 else text[:79] + "…")
+
+
+def _is_path(text: str) -> bool:
+    return not text.startswith("-") and not _HIDDEN.search(text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\s,]+", text))
+
+
+def _are_operators(text: str) -> bool:
+    return all(_OPERATOR.fullmatch(name) for name in _names(text))
+
+
+def _is_shard(text: str) -> bool:
+    match = _SHARD.fullmatch(text)
+    return match is not None and int(match[1]) <= int(match[2])
+
+
+def _are_seconds(text: str) -> bool:
+    return bool(_SECONDS.fullmatch(text)) and float(text) > 0
+
+
+def _is_switch(text: str) -> bool:
+    return text in ("true", "false")

@@ -1,0 +1,210 @@
+"""The run step of the GitHub Action: inputs in, one `opsdebug ci` run, outputs, summary and annotations out.
+
+Decides in which order. The run itself is a process of its own, so that whatever happens to it the step still tells
+its outcome; what that process writes is shown with the runner's commands stopped. Its steps:
+
+(1) read the inputs and the event; (2) run; (3) tell. Steps before and after, creating the control side's environment
+and exiting, are the caller's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from opsdebug_ci.errors import EnvironmentLimitError, InternalError, OpsdebugError, UsageError
+from opsdebug_ci.github.annotations import FAILED, annotate
+from opsdebug_ci.github.environment import child_environment
+from opsdebug_ci.github.event import Event, read_event
+from opsdebug_ci.github.inputs import CHANGED_AUTO, ActionInputs, read_inputs
+from opsdebug_ci.github.outputs import write_outputs
+from opsdebug_ci.github.runner import Runner, read_runner
+from opsdebug_ci.github.summary import append_summary, fit_summary
+from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
+from opsdebug_ci.model import Verdict
+from opsdebug_ci.pipeline.child import ChildResult, run_child
+from opsdebug_ci.report import decode, markdown
+
+DOCUMENT_CODES: tuple[int, ...] = (0, 1, 4)
+"""Exit codes of `opsdebug ci` that come with a document."""
+
+DEFAULT_PYTHON = "python3"
+"""The job's interpreter, which set-up steps put first on PATH; the control side's own has no torch."""
+
+FORK_ON_OWN_MACHINE = Annotation(
+    level=Level.WARNING,
+    title="opsdebug: a fork's code on your own machine",
+    message="This pull request comes from a fork and runs on a self-hosted runner. Require approval for outside "
+    "contributors, and use machines that are thrown away after the job.",
+)
+"""A stranger's operators run here with all the rights of the runner's account."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the step tells; computed first, applied in one place."""
+
+    exit_code: int
+    """Exit code of the step."""
+
+    verdict: str
+    """Verdict of the run; `error` when there is none."""
+
+    failures: int
+    """Cases that failed, crashed or timed out."""
+
+    annotations: tuple[Annotation, ...]
+    """Remarks beside the code."""
+
+    summary: str = ""
+    """Markdown for the job summary; empty: nothing goes there."""
+
+    report: Path | None = None
+    """The document, when there is one."""
+
+    summary_file: Path | None = None
+    """The markdown as a file, when there is a document."""
+
+
+def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: TextIO) -> int:
+    """Run the step and return its exit code.
+
+    Args:
+        environ: the step's environment.
+        opsdebug: the words that start the command line.
+        stdout: where the runner reads commands.
+    """
+    runner = read_runner(environ)
+    try:
+        inputs = read_inputs(environ)
+        event = _accepted(read_event(environ))
+        if event.from_fork and runner.self_hosted:
+            stdout.writelines(f"{line}\n" for line in render_annotations((FORK_ON_OWN_MACHINE,)))
+        outcome = _run(inputs, event, runner, environ, opsdebug=opsdebug, stdout=stdout)
+    except OpsdebugError as error:
+        outcome = failed(error)
+    _tell(outcome, runner, stdout)
+    return outcome.exit_code
+
+
+def failed(error: OpsdebugError) -> Outcome:
+    """The outcome of a run that could not be made: one line of error."""
+    return _failure(error.exit_code, f"opsdebug: {error.code}", " ".join(str(error).split()))
+
+
+def _failure(exit_code: int, title: str, message: str) -> Outcome:
+    remark = Annotation(level=Level.ERROR, title=title, message=message)
+    return Outcome(exit_code=exit_code, verdict=str(Verdict.ERROR), failures=0, annotations=(remark,))
+
+
+def _accepted(event: Event) -> Event:
+    """`event`, unless it gives the code of a stranger more rights than it may have."""
+    if event.name == "pull_request_target":
+        raise UsageError(
+            "this job was triggered by `pull_request_target`, whose token can write; wanted `pull_request`",
+            next_step="trigger the workflow by pull_request; the results go to the job summary",
+        )
+    return event
+
+
+def _run(
+    inputs: ActionInputs,
+    event: Event,
+    runner: Runner,
+    environ: Mapping[str, str],
+    *,
+    opsdebug: Sequence[str],
+    stdout: TextIO,
+) -> Outcome:
+    directory = runner.workspace / inputs.working_directory
+    if not directory.is_dir():
+        raise UsageError(
+            f"`working-directory` is {inputs.working_directory!r}; wanted a directory of the repository",
+            next_step="check the path, and that a checkout step comes first",
+        )
+    report = _new_directory(runner.temporary) / "report.json"
+    result = run_child(
+        [*opsdebug, *arguments(inputs, event)],
+        directory=directory,
+        environ=child_environment(environ),
+        document=report,
+        stdout=stdout,
+    )
+    outcome = conclude(result, report, runner.workspace)
+    return replace(
+        outcome,
+        summary=outcome.summary if inputs.summary else "",
+        annotations=outcome.annotations if inputs.annotations or outcome.report is None else (),
+    )
+
+
+def arguments(inputs: ActionInputs, event: Event) -> tuple[str, ...]:
+    """Arguments of `opsdebug ci`. Values follow `=`, so none is ever read as an option."""
+    changed = event.base_commit if inputs.changed == CHANGED_AUTO else inputs.changed
+    options = {
+        "--stage": inputs.stage,
+        "--config": inputs.config,
+        "--operators": ",".join(inputs.operators),
+        "--changed": changed,
+        "--shard": inputs.shard,
+        "--python": inputs.python or DEFAULT_PYTHON,
+        "--store": inputs.store,
+        "--gate": inputs.gate,
+        "--timeout": inputs.timeout,
+        "--budget": inputs.budget,
+    }
+    return ("ci", "--json", *(f"{name}={value}" for name, value in options.items() if value))
+
+
+def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
+    """What a finished run comes to. Without a readable document it is never a pass."""
+    if result.exit_code not in DOCUMENT_CODES:
+        code = result.exit_code if result.exit_code > 0 else InternalError.exit_code
+        words = " ".join(result.last_words) or "the run ended without a word; next: run the same command by hand"
+        return _failure(code, f"opsdebug ended with {result.exit_code}", words)
+    try:
+        document = decode(report.read_bytes())
+    except UsageError as error:
+        raise InternalError(f"`opsdebug ci` ended with {result.exit_code}, but {error.message}") from error
+    counts = document.summary.counts
+    text = fit_summary(markdown(document))
+    summary_file = report.with_name("summary.md")
+    summary_file.write_text(text, encoding="utf-8", newline="\n")
+    return Outcome(
+        exit_code=result.exit_code or document.summary.exit_code,
+        verdict=str(document.summary.verdict),
+        failures=sum(counts.get(str(verdict), 0) for verdict in FAILED),
+        summary=text,
+        annotations=annotate(document, workspace),
+        report=report,
+        summary_file=summary_file,
+    )
+
+
+def _tell(outcome: Outcome, runner: Runner, stdout: TextIO) -> None:
+    if runner.output_file is not None:
+        outputs = {
+            "verdict": outcome.verdict,
+            "failures": str(outcome.failures),
+            "exit-code": str(outcome.exit_code),
+            "report-json": str(outcome.report or ""),
+            "summary-md": str(outcome.summary_file or ""),
+        }
+        write_outputs(runner.output_file, outputs)
+    if runner.summary_file is not None and outcome.summary:
+        append_summary(runner.summary_file, outcome.summary)
+    stdout.writelines(f"{line}\n" for line in render_annotations(outcome.annotations))
+    stdout.flush()
+
+
+def _new_directory(parent: Path) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="opsdebug-report-", dir=parent))
+    except OSError as error:
+        raise EnvironmentLimitError(
+            f"`RUNNER_TEMP` is {str(parent)!r}: got {error.strerror}; wanted a directory that can be written",
+            next_step="free space on the runner, or make the directory writable",
+        ) from error
