@@ -1,0 +1,157 @@
+"""A lane: the place of one worker, which a new one takes when it dies.
+
+Decides when a worker is started, what it is told first, and how often starting may fail. Deliberately knows nothing of
+other lanes; they share only the launcher and the count of failed starts.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TypeVar, final
+
+from opsdebug_ci.errors import EnvironmentLimitError, WorkerError
+from opsdebug_ci.execution.death import Death, Ending, observe_death
+from opsdebug_ci.execution.launch import Launcher
+from opsdebug_ci.execution.worker_client import WorkerClient
+from opsdebug_ci.model import Case, Catalogue, Observation, Status
+from opsdebug_ci.model.message import Describe, Request, RunCase
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What workers may use."""
+
+    timeout_s: float = 60.0
+    """Seconds per case: inputs, operator, references and comparison together."""
+
+    memory_bytes: int | None = None
+    """What a case may add to its worker's resident memory; None: no limit."""
+
+    start_timeout_s: float = 180.0
+    """Seconds for a worker to start, and again for it to import and describe the operators."""
+
+
+@final
+class FailedStarts:
+    """Counts starts that failed in a row, in all lanes; a start that worked clears it."""
+
+    LIMIT = 3
+    """One can be bad luck on a loaded machine; after three the cause is there to stay."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._last = ""
+
+    def check(self) -> None:
+        """Raise WorkerError when no more starts are allowed."""
+        with self._lock:
+            if self._count >= self.LIMIT:
+                raise WorkerError(f"{self._count} workers in a row did not start; the last: {self._last}")
+
+    def succeeded(self) -> None:
+        """A worker serves."""
+        with self._lock:
+            self._count = 0
+
+    def failed(self, why: str) -> None:
+        """A worker ended before it served."""
+        with self._lock:
+            self._count += 1
+            self._last = why
+
+
+@final
+class Lane:
+    """At most one live worker. One thread at a time."""
+
+    def __init__(self, launcher: Launcher, limits: Limits, failed_starts: FailedStarts) -> None:
+        self._launcher = launcher
+        self._limits = limits
+        self._failed_starts = failed_starts
+        self._client: WorkerClient | None = None
+        self._described: Describe | None = None
+
+    def ask(self, request: Request, expected: type[Answer], timeout_s: float) -> Answer | Death:
+        """Ask the worker, started if need be, something that needs no operators.
+
+        Raises:
+            WorkerError: no worker can be started.
+        """
+        return self._living().ask(request, expected, timeout_s)
+
+    def describe(self, request: Describe) -> Catalogue | Death:
+        """Have the worker load operators, as cases need.
+
+        Raises:
+            WorkerError: no worker can be started.
+        """
+        if self._described not in (None, request):
+            self.retire()  # operators of two discoveries in one process could hide each other
+        answer = self._living().ask(request, Catalogue, self._limits.start_timeout_s)
+        self._described = None if isinstance(answer, Death) else request
+        return answer
+
+    def run(self, case: Case, repeats: int, operators: Describe) -> Observation:
+        """What happens when `case` runs here, a worker's death included.
+
+        A worker that dies before it began the case fell to something earlier, so a fresh one is asked once more.
+        """
+        try:
+            answer = self._run_once(case, repeats, operators)
+            if isinstance(answer, Death) and _died_before(answer):
+                answer = self._run_once(case, repeats, operators)
+        except (WorkerError, EnvironmentLimitError) as fault:
+            return Observation(case_id=case.id, status=Status.WORKER_BROKEN, reason=fault.message)
+        return observe_death(case, answer) if isinstance(answer, Death) else answer
+
+    def _run_once(self, case: Case, repeats: int, operators: Describe) -> Observation | Death:
+        client = self._prepared(operators)
+        request = RunCase(case=case, repeats=repeats)
+        answer = client.ask(request, Observation, self._limits.timeout_s, self._limits.memory_bytes)
+        if isinstance(answer, Observation) and answer.case_id != case.id:
+            self.retire()
+            raise WorkerError(f"the worker answered for case {answer.case_id[:40]}; wanted {case.id}")
+        return answer
+
+    def _prepared(self, operators: Describe) -> WorkerClient:
+        """A live worker that has loaded the operators."""
+        client = self._living()
+        while self._described != operators:
+            death = self.describe(operators)
+            if isinstance(death, Death):
+                self._failed_starts.failed(describe_death(death))
+                client = self._living()
+        self._failed_starts.succeeded()
+        return client
+
+    def _living(self) -> WorkerClient:
+        """A live worker, freshly started when there is none."""
+        while self._client is None or not self._client.alive:
+            self.retire()
+            self._failed_starts.check()
+            client = self._client = WorkerClient(self._launcher.start())
+            death = client.await_ready(self._limits.start_timeout_s)
+            if death is not None:
+                self._failed_starts.failed(describe_death(death))
+        return self._client
+
+    def retire(self) -> None:
+        """Let the worker go, dead or alive."""
+        if self._client is not None:
+            self._launcher.release(self._client.worker)
+        self._client = None
+        self._described = None
+
+
+def _died_before(death: Death) -> bool:
+    return death.breadcrumb is None and death.ending in (Ending.SIGNAL, Ending.EXIT)
+
+
+def describe_death(death: Death) -> str:
+    """How a worker ended, with its last words."""
+    said = f"; it said `{death.last_words}`" if death.last_words else ""
+    return f"{death.sentence}{said}"
