@@ -35,7 +35,8 @@ class Problem:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`did you mean ...?` for a near miss, else the whole list of what is known."""
     names = tuple(known)
-    close = get_close_matches(name, names, n=1)
+    inside = [known_name for known_name in names if known_name.startswith(f"{name}.")]
+    close = inside or get_close_matches(name, names, n=1)
     return f"did you mean `{close[0]}`?" if close else f"wanted one of {', '.join(names)}"
 
 

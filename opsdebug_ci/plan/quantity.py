@@ -25,11 +25,11 @@ BYTES_PER_UNIT: dict[str, float] = {
 }
 """Units of memory (IEC 80000-13 for the binary ones); a bare number counts bytes."""
 
-DURATION_EXPECTED = f'seconds, or a number with a unit ({", ".join(SECONDS_PER_UNIT)}), above 0, e.g. 60 or "2 min"'
-"""What a duration may look like, for messages."""
+DURATION_EXPECTED = f'a duration above 0 ({", ".join(SECONDS_PER_UNIT)}), e.g. 60 or "2 min"'
+"""What a duration looks like, for messages."""
 
-MEMORY_EXPECTED = f'bytes, or a number with a unit ({", ".join(BYTES_PER_UNIT)}), above 0, e.g. "4 GiB"'
-"""What an amount of memory may look like, for messages."""
+MEMORY_EXPECTED = f'an amount above 0 ({", ".join(BYTES_PER_UNIT)}), e.g. "4 GiB"'
+"""What an amount of memory looks like, for messages."""
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z]*)\s*")
 

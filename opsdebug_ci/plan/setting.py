@@ -87,10 +87,11 @@ def read_names(key: str, value: object, complain: Complain) -> tuple[str, ...]:
     if not isinstance(items, (list, tuple)) or not items:
         complain(key, f"is {shown(value)}", "wanted a list of texts, at least one")
         return ()
+    names = [item.strip() for item in items if isinstance(item, str) and item.strip()]
     for item in items:
         if not isinstance(item, str) or not item.strip():
             complain(key, f"has {shown(item)}", "wanted texts only")
-    return tuple(dict.fromkeys(str(item).strip() for item in items))
+    return tuple(dict.fromkeys(names))
 
 
 def read_devices(key: str, value: object, complain: Complain) -> tuple[str, ...]:
