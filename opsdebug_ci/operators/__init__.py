@@ -2,4 +2,10 @@
 
 from opsdebug_ci.operators.arguments import Arguments as Arguments
 from opsdebug_ci.operators.decorator import operator as operator
+from opsdebug_ci.operators.describe import describe as describe
+from opsdebug_ci.operators.discovery import Discovery as Discovery
+from opsdebug_ci.operators.discovery import discover as discover
 from opsdebug_ci.operators.operator import Operator as Operator
+from opsdebug_ci.operators.outputs import named_outputs as named_outputs
+from opsdebug_ci.operators.outputs import positional_outputs as positional_outputs
+from opsdebug_ci.operators.outputs import written_names as written_names

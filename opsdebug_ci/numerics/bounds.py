@@ -1,0 +1,131 @@
+"""The tolerance of one output, element by element.
+
+Decides what is green (statistically explained), amber (explained only by the worst case) and red (explained by
+nothing a correct operator does). A tolerance is a statement about the contract, so the bound says its terms in words.
+
+    tolerance  = u_o*|y| + eta_o + lambda * deviation
+    worst case = u_o*|y| + eta_o + max(2 * lambda * deviation, worst deviation)
+
+u_o: unit roundoff of the output dtype; eta_o: half its smallest subnormal (Higham, ASNA 2nd ed., eq. 2.8);
+deviation: `spread`; lambda = max(6, sqrt(2*ln(N/1e-3))): at most one false green violation in a thousand outputs of N
+elements if errors were Gaussian.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from opsdebug_ci.model.contract import Contract
+from opsdebug_ci.model.dtype import FloatFormat
+from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.numerics.spread import Spread
+
+MIN_LAMBDA = 6.0
+"""Smallest multiple of the standard deviation that counts as explained."""
+
+FALSE_ALARMS_PER_OUTPUT = 1e-3
+"""Expected green violations per output under Gaussian errors."""
+
+SELF_REFERENCE = 2.0
+"""Factor where the reference makes errors of the same size as the operator: both of them may be off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """Bounds of one output, float64, shaped like it."""
+
+    rounding: torch.Tensor
+    """Part from rounding once to the output dtype."""
+
+    tolerance: torch.Tensor
+    """Green up to here."""
+
+    worst_case: torch.Tensor
+    """Amber up to here, red beyond."""
+
+    exact: bool
+    """Bits must agree, the sign of zero included."""
+
+    text: str
+    """The bound in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundTerms:
+    """What a bound is made of, besides the values themselves."""
+
+    kind: Kind
+    """Kind of the output."""
+
+    output: FloatFormat
+    """Format of the output."""
+
+    compute: FloatFormat
+    """Format of the operator's elementwise steps."""
+
+    accumulate: FloatFormat
+    """Format of its accumulators."""
+
+    flushes: bool
+    """Subnormals of the compute format may become zero: declared, or seen in the framework's own result."""
+
+    self_reference: bool
+    """The reference works in the operator's own precision."""
+
+
+def bound_of(expected: torch.Tensor, spread: Spread | None, terms: BoundTerms, contract: Contract) -> Bound:
+    """Bounds around `expected` (float64, any shape). Where it is not finite they are zero: classes judge there."""
+    size = torch.where(torch.isfinite(expected), expected.abs(), torch.zeros_like(expected))
+    if contract.overrides_tolerance:
+        return _overridden(size, contract)
+    if terms.kind in (Kind.EXACT, Kind.INDEX):
+        zero = torch.zeros_like(size)
+        return Bound(rounding=zero, tolerance=zero, worst_case=zero, exact=True, text="exact: bits must agree")
+    return _statistical(size, spread, terms)
+
+
+def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -> Bound:
+    eta = terms.output.min_subnormal / 2
+    if terms.flushes:
+        eta = max(eta, terms.compute.min_normal, terms.output.min_normal if terms.output.bits == 32 else 0.0)
+    gain = SELF_REFERENCE if terms.self_reference else 1.0
+    rounding = gain * (terms.output.unit_roundoff * size + eta)
+    multiple = deviation_multiple(size.numel())
+    if spread is None:
+        tolerance, worst_case = rounding, 2 * rounding
+    else:
+        tolerance = rounding + gain * multiple * spread.deviation
+        worst_case = rounding + gain * torch.maximum(2 * multiple * spread.deviation, spread.worst)
+    return Bound(
+        rounding=rounding, tolerance=tolerance, worst_case=worst_case, exact=False, text=_words(terms, multiple, eta)
+    )
+
+
+def deviation_multiple(elements: int) -> float:
+    """lambda for an output of `elements` elements."""
+    return max(MIN_LAMBDA, math.sqrt(2 * math.log(max(elements, 1) / FALSE_ALARMS_PER_OUTPUT)))
+
+
+def _overridden(size: torch.Tensor, contract: Contract) -> Bound:
+    atol, rtol = contract.atol or 0.0, contract.rtol or 0.0
+    tolerance = atol + rtol * size
+    return Bound(
+        rounding=torch.zeros_like(size),
+        tolerance=tolerance,
+        worst_case=tolerance,
+        exact=False,
+        text=f"overridden by the contract: atol={atol:g} + rtol={rtol:g} * |y|",
+    )
+
+
+def _words(terms: BoundTerms, multiple: float, eta: float) -> str:
+    text = (
+        f"{terms.kind}: u_o*|y| + eta + {multiple:.1f}*sigma; u_o=2^-{terms.output.precision} ({terms.output.name}), "
+        f"eta={eta:.2g}, sigma from {terms.compute.name} steps and {terms.accumulate.name} sums"
+    )
+    flush = "; subnormals may flush to zero" if terms.flushes else ""
+    doubled = "; doubled, the reference works in the same precision" if terms.self_reference else ""
+    return text + flush + doubled

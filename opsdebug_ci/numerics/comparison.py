@@ -1,0 +1,272 @@
+"""One output against all its references: accuracy, votes, confidence.
+
+Decides which reference is used (precise, else naive, else torch), which elements are rejected (beyond the worst case
+against every reference) and which are disputed (another reference accepts them). The verdict is the judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import torch
+
+from opsdebug_ci.model.accuracy import Accuracy, ClassMismatch, WorstElement
+from opsdebug_ci.model.contract import Contract
+from opsdebug_ci.model.dtype import compute_format
+from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
+from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
+from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of
+from opsdebug_ci.numerics.classes import confusion, unravel
+from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
+from opsdebug_ci.numerics.readings import read
+from opsdebug_ci.numerics.spread import Arithmetic, Spread
+from opsdebug_ci.numerics.violations import (
+    Violations,
+    float_violations,
+    index_violations,
+    infer_index_axis,
+    integer_violations,
+    strict_codes,
+)
+
+PREFERENCE = (ReferenceKind.PRECISE, ReferenceKind.NAIVE, ReferenceKind.TORCH)
+"""Which reference the accuracy is against, best first."""
+
+QUARTER = 0.25
+"""Two float64 references agree when they differ by at most this share of the operator's tolerance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedOutput:
+    """One output and everything it is compared with."""
+
+    name: str
+    """Output name."""
+
+    kind: Kind
+    """How to compare it."""
+
+    actual: torch.Tensor
+    """What the operator returned."""
+
+    references: Mapping[ReferenceKind, torch.Tensor]
+    """What each reference returned: `torch` at its native dtype, the others in float64 or integers. At least one."""
+
+    derived_precise: bool
+    """The precise reference is the torch reference lifted to float64, so the two share their formula."""
+
+    spread: Spread | None
+    """Spread of correct evaluations; None where the kind is exact or nothing could be run with noise."""
+
+    arithmetic: Arithmetic
+    """Precision the operator promises to work in."""
+
+    contract: Contract
+    """What it promises."""
+
+    index_source: torch.Tensor | None
+    """Values an index output points into."""
+
+    index_axis: int | None
+    """Axis of them, or None to infer it."""
+
+
+def compare(output: ComparedOutput) -> OutputReading:
+    """Read one output. Shapes that differ leave `accuracy` None; nothing else can be said then."""
+    used = next(which for which in PREFERENCE if which in output.references)
+    wanted = output.references[used]
+    native = output.references.get(ReferenceKind.TORCH)
+    facts = TensorFacts(shape=tuple(wanted.shape), dtype=dtype_name((native if native is not None else wanted).dtype))
+    if used is not ReferenceKind.TORCH and native is None:
+        facts = TensorFacts(shape=facts.shape, dtype=dtype_name(output.actual.dtype))
+    reading = OutputReading(
+        name=output.name,
+        kind=output.kind,
+        actual=TensorFacts(shape=tuple(output.actual.shape), dtype=dtype_name(output.actual.dtype)),
+        expected=facts,
+        used=used,
+        accuracy=None,
+        rejected=0,
+        disputed=0,
+        votes=(),
+        confidence=Confidence.MEDIUM,
+    )
+    if output.actual.shape != wanted.shape:
+        return reading
+    if wanted.is_floating_point() and not output.actual.is_floating_point():
+        output = replace(output, actual=output.actual.double())
+    return _Comparison(output, used).reading(reading)
+
+
+class _Comparison:
+    """The steps of one comparison, which share the bound and the violations."""
+
+    def __init__(self, output: ComparedOutput, used: ReferenceKind) -> None:
+        self._output = output
+        self._used = used
+        self._expected = _comparable(output.references[used], output.actual)
+        self._others = {
+            which: _comparable(values, output.actual)
+            for which, values in output.references.items()
+            if which is not used and values.shape == output.actual.shape
+        }
+        self._bound = self._make_bound()
+        self._violations = self._violated(self._expected)
+
+    def reading(self, blank: OutputReading) -> OutputReading:
+        """(1) red against the used reference; (2) who accepts those; (3) votes; (4) confidence."""
+        red = self._violations.red
+        accepted = torch.zeros_like(red)
+        votes = []
+        for which, values in self._others.items():
+            pardon = red & ~self._violated(values).red if bool(red.any()) else torch.zeros_like(red)
+            accepted = accepted | pardon
+            votes.append(self._vote(which, values, int(pardon.sum())))
+        return OutputReading(
+            name=blank.name,
+            kind=blank.kind,
+            actual=blank.actual,
+            expected=blank.expected,
+            used=blank.used,
+            accuracy=self._accuracy(),
+            rejected=int((red & ~accepted).sum()),
+            disputed=int((red & accepted).sum()),
+            votes=tuple(votes),
+            confidence=self._confidence(votes),
+        )
+
+    def _make_bound(self) -> Bound | None:
+        if not self._output.actual.is_floating_point() or not self._expected.is_floating_point():
+            return None
+        arithmetic = self._output.arithmetic
+        terms = BoundTerms(
+            kind=self._output.kind,
+            output=float_format(self._output.actual.dtype),
+            compute=arithmetic.compute,
+            accumulate=arithmetic.accumulate,
+            flushes="ftz" in self._output.contract.allow or self._framework_flushes(),
+            self_reference=self._output.kind is not Kind.QUANTIZE
+            and (self._used is ReferenceKind.TORCH or arithmetic.compute.name == "float64"),
+        )
+        return bound_of(self._expected, self._output.spread, terms, self._output.contract)
+
+    def _framework_flushes(self) -> bool:
+        """The framework's own result is zero where the truth is a subnormal of the compute format."""
+        native = self._others.get(ReferenceKind.TORCH)
+        if native is None or self._output.kind is Kind.EXACT:
+            return False
+        size = self._expected.abs()
+        tiny = (size > 0) & (size < compute_format(dtype_name(self._output.actual.dtype)).min_normal)
+        return bool((tiny & (native == 0) & (size > float_format(self._output.actual.dtype).min_subnormal)).any())
+
+    def _violated(self, expected: torch.Tensor) -> Violations:
+        output = self._output
+        if self._bound is not None:
+            found = float_violations(output.actual, expected, self._bound, float_format(output.actual.dtype))
+            return strict_codes(found) if output.kind is Kind.QUANTIZE else found
+        axis = self._index_axis()
+        if axis is not None and output.index_source is not None:
+            return index_violations(output.actual, expected, output.index_source, axis)
+        return integer_violations(output.actual, expected, output.kind)
+
+    def _index_axis(self) -> int | None:
+        output = self._output
+        if output.kind is not Kind.INDEX or output.index_source is None:
+            return None
+        if output.index_axis is not None:
+            return output.index_axis % max(output.index_source.ndim, 1)
+        return infer_index_axis(output.actual, output.index_source)
+
+    def _vote(self, which: ReferenceKind, values: torch.Tensor, pardoned: int) -> Vote:
+        if self._bound is None:
+            return self._integer_vote(which, values, pardoned)
+        allowed = self._allowance(which, self._bound)
+        distance = (values - self._expected).abs()
+        agree = (values == self._expected) | (torch.isnan(values) & torch.isnan(self._expected)) | (distance <= allowed)
+        finite = torch.isfinite(distance) & (allowed > 0)
+        ratio = (distance[finite] / allowed[finite]).amax().item() if bool(finite.any()) else None
+        return Vote(reference=which, disagreement=ratio, elements=int((~agree).sum()), sides_with_operator=pardoned)
+
+    def _integer_vote(self, which: ReferenceKind, values: torch.Tensor, pardoned: int) -> Vote:
+        """Integers have no distance worth telling; indices that break ties otherwise do not disagree."""
+        free = self._output.kind is Kind.INDEX and self._index_axis() is not None
+        differing = 0 if free else int((values != self._expected).sum())
+        return Vote(reference=which, disagreement=None, elements=differing, sides_with_operator=pardoned)
+
+    def _allowance(self, which: ReferenceKind, bound: Bound) -> torch.Tensor:
+        """How far another reference may be off: torch like any correct operator, float64 ones a quarter of that."""
+        if which is ReferenceKind.TORCH or self._used is ReferenceKind.TORCH:
+            return bound.worst_case
+        return bound.tolerance if self._output.arithmetic.compute.name == "float64" else QUARTER * bound.tolerance
+
+    def _confidence(self, votes: list[Vote]) -> Confidence:
+        dissent = [vote for vote in votes if vote.elements]
+        agreeing = [vote for vote in votes if not vote.elements]
+        if dissent:
+            return Confidence.MEDIUM if agreeing else Confidence.LOW
+        independent = [
+            vote
+            for vote in agreeing
+            if not (self._output.derived_precise and {vote.reference, self._used} <= _SAME_FORMULA)
+        ]
+        return Confidence.HIGH if independent else Confidence.MEDIUM
+
+    def _accuracy(self) -> Accuracy:
+        violations, actual = self._violations, self._output.actual
+        readings = read(actual if self._bound else actual.to(torch.int64), self._expected)
+        over, red = int(violations.over.sum()), int(violations.red.sum())
+        return Accuracy(
+            output=self._output.name,
+            compared=readings.compared,
+            cosine=readings.cosine,
+            max_abs_err=readings.max_abs_err,
+            max_abs_index=readings.max_abs_index,
+            rel_err=readings.rel_err,
+            ulp=readings.ulp,
+            significant_digits=readings.significant_digits,
+            misrounding_rate=readings.misrounding_rate,
+            zone=Zone.RED if red else Zone.AMBER if over else Zone.GREEN,
+            over_tolerance=over,
+            over_worst_case=red,
+            class_mismatches=self._class_cells(),
+            worst=self._worst(),
+            bound="integers must be equal" if self._bound is None else self._bound.text,
+        )
+
+    def _class_cells(self) -> tuple[ClassMismatch, ...]:
+        if self._bound is None or not bool(self._violations.red.any()):
+            return ()
+        actual = self._output.actual
+        wanted = torch.where(self._violations.red, rounded(self._expected, actual.dtype), actual)
+        return confusion(actual.contiguous(), wanted.contiguous())
+
+    def _worst(self) -> WorstElement | None:
+        excess = self._violations.excess.masked_fill(self._violations.classes, float("inf"))
+        if excess.numel() == 0:
+            return None
+        flat = int(excess.flatten().argmax())
+        bound = self._bound
+
+        def at(values: torch.Tensor | None) -> float | None:
+            return None if values is None else float(values.flatten()[flat])
+
+        return WorstElement(
+            index=unravel(flat, tuple(excess.shape)),
+            actual=at(self._output.actual.double()),
+            expected=at(self._expected.double()),
+            tolerance=at(bound.tolerance if bound else None),
+            rounding=at(bound.rounding if bound else None),
+            internal=at(bound.tolerance - bound.rounding if bound else None),
+            worst_case=at(bound.worst_case if bound else None),
+        )
+
+
+_SAME_FORMULA = {ReferenceKind.TORCH, ReferenceKind.PRECISE}
+
+
+def _comparable(reference: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
+    """float64 for a floating comparison; integers stay integers where both are."""
+    if reference.is_floating_point() or actual.is_floating_point():
+        return reference.to(actual.device).double()
+    return reference.to(actual.device, torch.int64)

@@ -1,0 +1,91 @@
+"""Running a torch reference in float64, whatever precision it was written for.
+
+Decides how casts inside a reference are read: a cast to float16, bfloat16 or float32 is an implementation detail of
+working precision and is lifted to float64; casts to integers, bool and float8 are meaning and stay.
+Deliberately does not judge whether lifting is sensible for an operator: `quantize` kinds never come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from opsdebug_ci.errors import ReferenceFaultError
+
+LIFTED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+"""Working precisions; everything else is left alone."""
+
+
+class NodeObserver(Protocol):
+    """Sees every ATen call of a lifted run and may replace its result."""
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any: ...
+
+
+class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch types its metaclass hook partly
+    """Dispatch mode that replaces working precisions by float64 in every ATen call below autograd."""
+
+    def __init__(self, observer: NodeObserver | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # as above
+        self._observer = observer
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if func is torch.ops.aten.view.dtype and args[0].is_floating_point():
+            raise ReferenceFaultError("the torch reference reinterprets float bits, so it means nothing in float64")
+        lifted = {name: _lift_dtype(value) for name, value in (kwargs or {}).items()}
+        result = func(*tree_map(_lift_dtype, args), **lifted)
+        if not _writes_in_place(func):
+            result = tree_map(_lift_tensor, result)
+        return result if self._observer is None else self._observer(func, args, lifted, result)
+
+
+@contextmanager
+def lifted(observer: NodeObserver | None = None) -> Iterator[None]:
+    """Run the block with float64 as default dtype, lifted casts, and fused attention written out.
+
+    Attention is taken apart (math backend) so that each of its steps is visible to `observer`.
+    """
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.no_grad(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), LiftedMode(observer):
+            yield
+    finally:
+        torch.set_default_dtype(default)
+
+
+def widen(value: Any) -> Any:
+    """`value` in float64 when it is a floating tensor of a working precision or float8, with its layout; else itself.
+
+    Widening is exact. The strides are kept, so that a reference meets the same view.
+    """
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    return value.detach().to(torch.float64, memory_format=torch.preserve_format)
+
+
+def call_lifted(call: Callable[[], Any], observer: NodeObserver | None = None) -> Any:
+    """Result of `call()` in a lifted run. The caller widens the arguments."""
+    with lifted(observer):
+        return call()
+
+
+def _lift_dtype(value: Any) -> Any:
+    return torch.float64 if isinstance(value, torch.dtype) and value in LIFTED_DTYPES else value
+
+
+def _lift_tensor(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.dtype in LIFTED_DTYPES:
+        return value.to(torch.float64)
+    return value
+
+
+def _writes_in_place(func: Any) -> bool:
+    return bool(func._schema.is_mutable)

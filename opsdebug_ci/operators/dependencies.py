@@ -1,0 +1,69 @@
+"""Which project files a module's behaviour can depend on.
+
+Decides by reading imports, in every scope of every file, and following those that lie under the project's root.
+Files reached in any other way are not found; planning therefore runs everything when an unknown file changed.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+
+def source_files(module: ModuleType, root: Path) -> tuple[str, ...]:
+    """Files under `root`, relative to it in POSIX form, that `module` imports directly or not, itself included.
+
+    A module outside `root` is listed with its absolute path and not followed.
+    """
+    start = _file_of(module)
+    if start is None:
+        return ()
+    if not start.is_relative_to(root):
+        return (start.as_posix(),)
+    seen: dict[Path, None] = {}
+    waiting = [(start, module.__name__)]
+    while waiting:
+        path, name = waiting.pop()
+        if path in seen:
+            continue
+        seen[path] = None
+        waiting += [
+            (found, imported)
+            for imported in _imported_names(path, name)
+            if (found := _file_of(sys.modules.get(imported))) is not None and found.is_relative_to(root)
+        ]
+    return tuple(sorted(path.relative_to(root).as_posix() for path in seen))
+
+
+def _file_of(module: ModuleType | None) -> Path | None:
+    name = getattr(module, "__file__", None)
+    return Path(name).resolve() if name else None
+
+
+def _imported_names(path: Path, module: str) -> Iterator[str]:
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _prefixes(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, package)
+            yield from _prefixes(base)
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".")
+    parents = parts[: len(parts) - node.level + 1]
+    return ".".join([*parents, *([node.module] if node.module else [])])
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """A package's `__init__` files run before the module itself."""
+    parts = name.split(".")
+    yield from (".".join(parts[: count + 1]) for count in range(len(parts)))

@@ -1,0 +1,63 @@
+"""Operators as the control side sees them: without functions, without torch."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+
+from opsdebug_ci.model.argument import TensorArgument
+from opsdebug_ci.model.description import Catalogue, OperatorDescription, TensorDescription
+from opsdebug_ci.model.vocabulary import ReferenceKind, ValueDomain
+from opsdebug_ci.operators.dependencies import source_files
+from opsdebug_ci.operators.discovery import Discovery, FoundOperator
+
+
+def describe(discovery: Discovery, root: Path) -> Catalogue:
+    """Description of everything found, with the faults."""
+    return Catalogue(operators=tuple(_described(item, root) for item in discovery.found), faults=discovery.faults)
+
+
+def _described(item: FoundOperator, root: Path) -> OperatorDescription:
+    operator = item.operator
+    source_file, source_line = _source(operator.function, root)
+    own_inputs = not isinstance(operator.inputs, Mapping)
+    return OperatorDescription(
+        name=operator.name,
+        kind=operator.kind_of("out0"),
+        dtypes=operator.dtypes,
+        dims=operator.dims,
+        fixed_dims=tuple(operator.dims) if own_inputs else (),
+        tensors=tuple(_tensor(name, argument) for name, argument in operator.tensors.items()),
+        own_inputs=own_inputs,
+        references=tuple(which for which in ReferenceKind if which in operator.references),
+        devices=operator.devices,
+        contract=operator.contract,
+        has_cost=operator.cost_function is not None,
+        module=item.configured,
+        source_file=source_file,
+        source_line=source_line,
+        source_files=source_files(item.module, root),
+    )
+
+
+def _tensor(name: str, argument: TensorArgument) -> TensorDescription:
+    return TensorDescription(
+        name=name,
+        shape=argument.shape_text,
+        dtype=argument.dtype,
+        layouts=argument.layouts,
+        values=argument.values if isinstance(argument.values, ValueDomain) else None,
+    )
+
+
+def _source(function: object, root: Path) -> tuple[str | None, int | None]:
+    try:
+        unwrapped = inspect.unwrap(function)  # type: ignore[arg-type]  # anything inspect cannot read raises TypeError
+        file, (_, line) = inspect.getsourcefile(unwrapped), inspect.getsourcelines(unwrapped)
+    except (TypeError, OSError):
+        return None, None
+    if file is None:
+        return None, None
+    path = Path(file).resolve()
+    return (path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix()), line

@@ -1,0 +1,165 @@
+"""Finding operators in the configured files and modules.
+
+Decides what counts as declared: every `Operator` bound at module level, or held in a module-level list or tuple.
+Collects every fault instead of stopping at the first.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from opsdebug_ci.errors import DeclarationError
+from opsdebug_ci.model.description import DiscoveryFault
+from opsdebug_ci.operators.operator import Operator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundOperator:
+    """An operator and where it was found."""
+
+    operator: Operator
+    """The operator."""
+
+    module: ModuleType
+    """The module that holds it."""
+
+    configured: str
+    """The configuration's name for that module."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """What was found and what went wrong."""
+
+    found: tuple[FoundOperator, ...]
+    """In order; names are unique."""
+
+    faults: tuple[DiscoveryFault, ...]
+    """Every problem."""
+
+
+def discover(modules: tuple[str, ...], root: Path) -> Discovery:
+    """Import every configured module (a file under `root`, or a dotted name) and collect its operators."""
+    found: dict[str, FoundOperator] = {}
+    faults: list[DiscoveryFault] = []
+    for configured in modules:
+        module = _import(configured, root)
+        if isinstance(module, DiscoveryFault):
+            faults.append(module)
+            continue
+        here = [FoundOperator(operator=op, module=module, configured=configured) for op in _operators_in(module)]
+        if not here:
+            faults.append(_nothing_found(configured))
+        for item in here:
+            faults += _faults_of(item, found)
+            found.setdefault(item.operator.name, item)
+    return Discovery(found=tuple(found.values()), faults=tuple(faults))
+
+
+def _import(configured: str, root: Path) -> ModuleType | DiscoveryFault:
+    is_file = configured.endswith(".py") or "/" in configured
+    path = (root / configured).resolve()
+    if is_file and not path.is_file():
+        return DiscoveryFault(
+            where=configured,
+            found=f"no file {path}",
+            expected="a Python file that declares operators",
+            next_step="correct `operators` in the configuration; paths are relative to its directory",
+        )
+    for directory in (root, path.parent if is_file else root):
+        if str(directory) not in sys.path:
+            sys.path.insert(0, str(directory))
+    try:
+        return _load_file(path) if is_file else importlib.import_module(configured)
+    except DeclarationError as error:
+        return _import_fault(configured, error, "operators declared as the documentation says")
+    except Exception as error:  # noqa: BLE001 - user code: whatever it raises is the fault to report
+        return _import_fault(configured, error, "a module that imports without error in the worker's interpreter")
+
+
+def _load_file(path: Path) -> ModuleType:
+    name = path.stem
+    taken = sys.modules.get(name)
+    if taken is not None and Path(getattr(taken, "__file__", None) or "").resolve() == path:
+        return taken
+    name = name if taken is None else f"opsdebug_operators_{abs(hash(path)):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _operators_in(module: ModuleType) -> list[Operator]:
+    operators: dict[int, Operator] = {}
+    for value in list(vars(module).values()):
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Operator):
+                operators.setdefault(id(item), item)
+    return list(operators.values())
+
+
+def _faults_of(item: FoundOperator, known: dict[str, FoundOperator]) -> list[DiscoveryFault]:
+    operator, faults = item.operator, []
+    where = f"{item.configured}: operator `{operator.name}`"
+    earlier = known.get(operator.name)
+    if earlier is not None and earlier.operator is not operator:
+        faults.append(
+            _fault(where, f"the name is taken by {earlier.configured}", "unique names", "rename one of the two")
+        )
+    if not operator.references:
+        faults.append(_fault(where, "no reference", "at least one", f'add one: @{operator.name}.reference("torch")'))
+    names = operator.argument_names
+    unknown = [name for name in _contract_arguments(operator) if name not in names and names]
+    if unknown:
+        faults.append(
+            _fault(
+                where,
+                f"the contract names {', '.join(map(repr, unknown))}",
+                f"some of its arguments: {', '.join(names)}",
+                "correct `Contract(out=..., mutates=..., index=...)`",
+            )
+        )
+    return faults
+
+
+def _contract_arguments(operator: Operator) -> list[str]:
+    contract = operator.contract
+    named = [contract.out, *contract.mutates, contract.index[0] if contract.index else None]
+    return [name for name in named if isinstance(name, str)]
+
+
+def _nothing_found(configured: str) -> DiscoveryFault:
+    return _fault(
+        configured,
+        "no operator",
+        "an `Operator` bound at module level, or in a module-level list or tuple",
+        "decorate a function with @operator(...), or correct `operators` in the configuration",
+    )
+
+
+def _import_fault(configured: str, error: BaseException, expected: str) -> DiscoveryFault:
+    frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
+    place = f" at {frame.filename}:{frame.lineno}" if frame else ""
+    return _fault(
+        configured,
+        f"{type(error).__name__}: {error}{place}",
+        expected,
+        "import it with that interpreter to see the whole traceback",
+    )
+
+
+def _fault(where: str, found: str, expected: str, next_step: str) -> DiscoveryFault:
+    return DiscoveryFault(where=where, found=found, expected=expected, next_step=next_step)

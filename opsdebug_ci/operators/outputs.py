@@ -1,0 +1,75 @@
+"""The outputs of one launch, in contract order and by name.
+
+Decides what counts as an output: the returned values, then `Contract.out`, then `Contract.mutates`, without repeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from opsdebug_ci.errors import ReferenceFaultError
+from opsdebug_ci.model.contract import Contract
+from opsdebug_ci.operators.arguments import Arguments
+
+
+def written_names(contract: Contract, arguments: Arguments) -> tuple[str, ...]:
+    """Names of the arguments the contract lets the operator write, `out` first."""
+    out = () if contract.out is None else (arguments.name_of(contract.out),)
+    return (*out, *(arguments.name_of(name) for name in contract.mutates))
+
+
+def named_outputs(returned: Any, contract: Contract, arguments: Arguments) -> dict[str, torch.Tensor]:
+    """Outputs by name; a returned tensor that is a written argument goes by that argument's name.
+
+    Raises:
+        ReferenceFaultError: something returned is neither a tensor, an array nor a number.
+    """
+    written = {name: arguments[name] for name in written_names(contract, arguments)}
+    outputs: dict[str, torch.Tensor] = {}
+    for position, (name, value) in enumerate(_returned(returned)):
+        tensor = as_tensor(value)
+        alias = next((key for key, argument in written.items() if _same_view(tensor, argument)), None)
+        outputs[alias or name or f"out{position}"] = tensor
+    return {**outputs, **{name: as_tensor(value) for name, value in written.items() if name not in outputs}}
+
+
+def positional_outputs(returned: Any) -> list[torch.Tensor]:
+    """What a reference returned, in order; it returns every output and need not write its arguments."""
+    return [as_tensor(value) for _, value in _returned(returned)]
+
+
+def as_tensor(value: Any) -> torch.Tensor:
+    """A detached tensor of a tensor, array or number. Raises ReferenceFaultError for anything else."""
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return torch.from_numpy(np.ascontiguousarray(value)).reshape(value.shape)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    raise ReferenceFaultError(
+        f"an output is {type(value).__name__}; wanted a tensor, an array or a number",
+        next_step="return the outputs themselves, one value or a tuple",
+    )
+
+
+def _returned(returned: Any) -> list[tuple[str | None, Any]]:
+    if returned is None:
+        return []
+    if isinstance(returned, Mapping):
+        return [(str(name), value) for name, value in returned.items()]
+    if isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
+        return [(None, value) for value in returned if value is not None]
+    return [(None, returned)]
+
+
+def _same_view(tensor: torch.Tensor, argument: Any) -> bool:
+    return (
+        isinstance(argument, torch.Tensor)
+        and tensor.data_ptr() == argument.data_ptr()
+        and tensor.shape == argument.shape
+        and tensor.stride() == argument.stride()
+    )

@@ -1,0 +1,3 @@
+"""Clocks and probes of the machine."""
+
+from opsdebug_ci.timing.memcpy import calibrate as calibrate

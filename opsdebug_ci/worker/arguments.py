@@ -1,0 +1,60 @@
+"""The arguments of a case, from its declaration or from the operator's own callable, on the case's device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from opsdebug_ci.errors import InputsError, Unsupported
+from opsdebug_ci.inputs import declared_values, to_device
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.operators import Arguments, Operator
+
+
+def make_arguments(operator: Operator, case: Case) -> Arguments:
+    """Pristine arguments of `case`.
+
+    Raises:
+        InputsError: the callable raised, returned nothing usable, or a declared argument could not be made.
+        Unsupported: the callable says that the case is outside the operator's domain.
+    """
+    if isinstance(operator.inputs, Mapping):
+        made = declared_values(
+            operator.inputs, case, kind=operator.kind_of("out0"), written=_declared_written(operator)
+        )
+        values = to_device(made, torch.device(case.device))
+        return Arguments(names=tuple(values), values=tuple(values.values()))
+    return _own_arguments(operator, case)
+
+
+def _declared_written(operator: Operator) -> frozenset[str]:
+    names = operator.argument_names
+    out = operator.contract.out
+    written = [*operator.contract.mutates, names[out] if isinstance(out, int) else out]
+    return frozenset(name for name in written if name is not None)
+
+
+def _own_arguments(operator: Operator, case: Case) -> Arguments:
+    assert not isinstance(operator.inputs, Mapping)  # noqa: S101 - narrowing; the caller checked
+    try:
+        made = operator.inputs(case.seed, dict(case.dims), case.dtype)
+    except Unsupported:
+        raise
+    except Exception as error:  # user code: whatever it raises is the fault to report
+        raise InputsError(f"inputs of `{operator.name}` raised {type(error).__name__}: {error}") from error
+    return _checked(operator, made, torch.device(case.device))
+
+
+def _checked(operator: Operator, made: Any, device: torch.device) -> Arguments:
+    if isinstance(made, Mapping):
+        return Arguments.of_mapping(to_device(dict(made), device))
+    if isinstance(made, Sequence) and not isinstance(made, (str, bytes)):
+        arguments = Arguments.of_sequence(tuple(made), operator.argument_names)
+        return Arguments(names=arguments.names, values=tuple(to_device(dict(arguments.items()), device).values()))
+    raise InputsError(
+        f"inputs of `{operator.name}` returned {type(made).__name__}; wanted a sequence or mapping of tensors and "
+        "plain values",
+        next_step="return the arguments of the operator, e.g. `return [x, weight]`",
+    )

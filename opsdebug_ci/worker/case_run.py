@@ -1,0 +1,185 @@
+"""One case from start to end.
+
+(1) domain: `requires`            -> skipped with its reason
+(2) inputs                        -> inputs_broken
+(3) launches of the operator      -> raised, skipped when it says Unsupported
+(4) references                    -> reference_broken when none answered and one should have
+(5) comparison, output by output
+
+Deliberately draws no verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.dtype import FLOAT_FORMATS, compute_format
+from opsdebug_ci.model.message import Breadcrumb, RunCase
+from opsdebug_ci.model.observation import Durations, Observation, OutputReading
+from opsdebug_ci.model.vocabulary import Kind, Phase, ReferenceKind, Status
+from opsdebug_ci.numerics.comparison import ComparedOutput, compare
+from opsdebug_ci.numerics.spread import Arithmetic
+from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.worker.arguments import make_arguments
+from opsdebug_ci.worker.exceptions import facts_of
+from opsdebug_ci.worker.launches import Launcher, LaunchReading
+from opsdebug_ci.worker.references import ReferenceAnswers, References
+
+Trail = Callable[[Breadcrumb], None]
+"""Where breadcrumbs go before each phase."""
+
+
+def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
+    """Run one case of `operator`. Nothing the operator or its references raise escapes."""
+    case, started = request.case, time.perf_counter_ns()
+    reason = _outside_domain(operator, case)
+    if reason is not None:
+        return Observation(case_id=case.id, status=Status.SKIPPED, reason=reason)
+    trail(Breadcrumb(phase=Phase.INPUTS))
+    try:
+        arguments = make_arguments(operator, case)
+    except Unsupported as refusal:
+        return Observation(case_id=case.id, status=Status.SKIPPED, reason=str(refusal) or "unsupported")
+    except OpsdebugError as error:
+        return Observation(
+            case_id=case.id,
+            status=Status.INPUTS_BROKEN,
+            reason=str(error),
+            exception=facts_of(error.__cause__ or error),
+        )
+    return _CaseRun(operator, request, arguments, trail, started).observe()
+
+
+def _outside_domain(operator: Operator, case: Case) -> str | None:
+    if operator.requires_function is None:
+        return None
+    try:
+        answer = operator.requires_function(case)
+    except Unsupported as refusal:
+        return str(refusal) or "unsupported"
+    if answer is True or answer is None:
+        return None
+    return str(answer) if answer else "outside the operator's declared domain"
+
+
+@dataclass(frozen=True, slots=True)
+class _CaseRun:
+    operator: Operator
+    request: RunCase
+    arguments: Arguments
+    trail: Trail
+    started_ns: int
+
+    def observe(self) -> Observation:
+        self.trail(Breadcrumb(phase=Phase.FUNCTION))
+        launcher = Launcher(self.operator, self.arguments)
+        try:
+            launch = launcher.observe(self.request.repeats)
+        except Unsupported as refusal:
+            return self._blank(Status.SKIPPED, str(refusal) or "unsupported")
+        except MemoryError as error:
+            return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
+        except Exception as error:  # noqa: BLE001 - the operator's own exception is an observation
+            return self._raised(error, launcher.duration_ns)
+        asked_ns = time.perf_counter_ns()
+        answers = self._ask()
+        reference_ns = time.perf_counter_ns() - asked_ns
+        if not answers.outputs and any(reading.fault for reading in answers.readings):
+            broken = next(reading for reading in answers.readings if reading.fault)
+            blank = self._blank(Status.REFERENCE_BROKEN, f"reference `{broken.reference}`: {broken.reason}")
+            return replace(blank, references=tuple(answers.readings))
+        self.trail(Breadcrumb(phase=Phase.COMPARE))
+        return self._compared(launch, answers, reference_ns)
+
+    def _raised(self, error: Exception, function_ns: int) -> Observation:
+        """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
+        answers = self._ask((ReferenceKind.TORCH,))
+        if not answers.outputs and answers.readings:
+            why = f"operator and torch reference both reject these inputs: {type(error).__name__}: {error}"
+            return self._blank(Status.SKIPPED, why[:500])
+        blank = self._blank(Status.RAISED, f"{type(error).__name__}: {error}"[:500])
+        return replace(blank, exception=facts_of(error), durations=self._durations(function_ns, 0))
+
+    def _ask(self, which: tuple[ReferenceKind, ...] | None = None) -> ReferenceAnswers:
+        def enter(detail: str) -> None:
+            self.trail(Breadcrumb(phase=Phase.REFERENCE, detail=detail))
+
+        references = References(self.operator, self.arguments, enter)
+        return references.ask(which or self.request.case.checks, self._arithmetic())
+
+    def _arithmetic(self) -> Arithmetic:
+        case, contract = self.request.case, self.operator.contract
+        compute = compute_format(case.dtype)
+        accumulate = FLOAT_FORMATS[contract.accumulate]
+        wider = compute if compute.precision > accumulate.precision else accumulate
+        kinds = self.operator.kinds
+        forgiving = kinds is Kind.AUTO or (isinstance(kinds, dict) and Kind.AUTO in kinds.values())
+        return Arithmetic(
+            compute=compute,
+            accumulate=FLOAT_FORMATS["float16"] if "tf32" in contract.allow else wider,
+            operand=FLOAT_FORMATS.get(case.dtype) if forgiving else None,
+            seed=case.seed,
+        )
+
+    def _compared(self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int) -> Observation:
+        structure = _structure_mismatch(launch, answers)
+        outputs = () if structure or not answers.outputs else self._outputs(launch, answers)
+        return Observation(
+            case_id=self.request.case.id,
+            status=Status.RAN,
+            outputs=outputs,
+            references=tuple(answers.readings),
+            memory=launch.memory,
+            repeat_mismatches=launch.repeat_mismatches,
+            unwritten=launch.unwritten,
+            structure=structure,
+            durations=self._durations(launch.duration_ns, reference_ns),
+        )
+
+    def _outputs(self, launch: LaunchReading, answers: ReferenceAnswers) -> tuple[OutputReading, ...]:
+        index = self.operator.contract.index
+        sources = [v for v in self.arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+        derived = any(r.derived and r.answered for r in answers.readings)
+        readings = []
+        for position, (name, actual) in enumerate(launch.outputs.items()):
+            kind = self.operator.kind_of(name, position)
+            named = self.arguments[index[0]] if index else sources[0] if len(sources) == 1 else None
+            readings.append(
+                compare(
+                    ComparedOutput(
+                        name=name,
+                        kind=kind,
+                        actual=actual,
+                        references={which: outputs[position] for which, outputs in answers.outputs.items()},
+                        derived_precise=derived,
+                        spread=answers.spreads[position] if answers.spreads else None,
+                        arithmetic=self._arithmetic(),
+                        contract=self.operator.contract,
+                        index_source=named if kind is Kind.INDEX else None,
+                        index_axis=index[1] if index else None,
+                    )
+                )
+            )
+        return tuple(readings)
+
+    def _blank(self, status: Status, reason: str) -> Observation:
+        return Observation(case_id=self.request.case.id, status=status, reason=reason)
+
+    def _durations(self, function_ns: int, reference_ns: int) -> Durations:
+        return Durations(
+            total_ns=time.perf_counter_ns() - self.started_ns, function_ns=function_ns, reference_ns=reference_ns
+        )
+
+
+def _structure_mismatch(launch: LaunchReading, answers: ReferenceAnswers) -> str | None:
+    got = len(launch.outputs)
+    for which, outputs in answers.outputs.items():
+        if len(outputs) != got:
+            return f"the operator has {got} outputs ({', '.join(launch.outputs)}), reference `{which}` {len(outputs)}"
+    return None

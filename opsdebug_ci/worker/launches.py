@@ -1,0 +1,122 @@
+"""Launching the operator: fresh copies of its arguments every time, known fills, bytes compared.
+
+Decides which launches are needed:
+
+(1) plain, output buffers filled with A: its outputs are what is compared with the references.
+(2) fresh memory and output buffers filled with B: same bits as (1), and nothing more is launched.
+(3) the same again: other bits than (2) mean the operator is not deterministic.
+(4) the same with fill A: other bits than (2) mean that outputs follow memory nobody wrote. Equal bits mean that the
+    operator merely takes another path when watched, which is no defect.
+Further plain launches when repeats are asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from opsdebug_ci.guard import FILL_A, FILL_B, Snapshot, clone_values, fill_bytes, fresh_memory
+from opsdebug_ci.model.observation import MemoryReading
+from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
+
+Outputs = dict[str, torch.Tensor]
+"""Outputs of one launch by name; copies that no later launch can touch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchReading:
+    """What the launches of one case showed. Holds live tensors, so it never leaves the worker."""
+
+    outputs: Outputs
+    """Of the first launch."""
+
+    memory: tuple[MemoryReading, ...]
+    """Undeclared writes of the first launch."""
+
+    repeat_mismatches: int
+    """Output elements whose bits differ between two launches under the same conditions."""
+
+    unwritten: int
+    """Output elements that follow the fill of fresh memory."""
+
+    duration_ns: int
+    """Time inside the operator, all launches."""
+
+
+class Launcher:
+    """Launches one operator on copies of one set of arguments."""
+
+    def __init__(self, operator: Operator, arguments: Arguments) -> None:
+        self._operator = operator
+        self._pristine = arguments
+        self._written = frozenset(written_names(operator.contract, arguments))
+        out = operator.contract.out
+        self._out = None if out is None else arguments.name_of(out)
+        self._memory: tuple[MemoryReading, ...] = ()
+        self.duration_ns = 0
+        """Time inside the operator so far."""
+
+    def observe(self, repeats: int) -> LaunchReading:
+        """Run the launches of the module's plan; exceptions of the operator pass through."""
+        first = self._launch(FILL_A, watched=False)
+        memory = self._memory
+        second = self._launch(FILL_B, watched=True)
+        mismatches, unwritten = 0, 0
+        if _differing(first, second):
+            mismatches = _differing(second, self._launch(FILL_B, watched=True))
+            if not mismatches:
+                unwritten = _differing(second, self._launch(FILL_A, watched=True))
+        for _ in range(repeats - 1):
+            if mismatches:
+                break
+            mismatches = _differing(first, self._launch(FILL_A, watched=False))
+        return LaunchReading(
+            outputs=first,
+            memory=memory,
+            repeat_mismatches=mismatches,
+            unwritten=unwritten,
+            duration_ns=self.duration_ns,
+        )
+
+    def _launch(self, byte: int, *, watched: bool) -> Outputs:
+        copies = clone_values(self._pristine.values)
+        arguments = Arguments(names=self._pristine.names, values=copies, by_keyword=self._pristine.by_keyword)
+        if self._out is not None and isinstance(arguments[self._out], torch.Tensor):
+            fill_bytes(arguments[self._out], byte)
+        snapshot = Snapshot(arguments.names, arguments.values, self._written)
+        with fresh_memory(byte) if watched else contextlib.nullcontext():
+            returned = self._timed(lambda: arguments.call(self._operator.function))
+        self._memory = snapshot.changes()
+        outputs = named_outputs(returned, self._operator.contract, arguments)
+        return {name: output.clone() for name, output in outputs.items()}
+
+    def _timed(self, call: Callable[[], Any]) -> Any:
+        start = time.perf_counter_ns()
+        try:
+            returned = call()
+            if torch.accelerator.is_available():
+                torch.accelerator.synchronize()
+            return returned
+        finally:
+            self.duration_ns += time.perf_counter_ns() - start
+
+
+def _differing(one: Outputs, other: Outputs) -> int:
+    """Elements whose bits differ; all of them where names, shapes or dtypes do."""
+    if list(one) != list(other):
+        return sum(output.numel() for output in one.values())
+    return sum(_differing_elements(one[name], other[name]) for name in one)
+
+
+def _differing_elements(one: torch.Tensor, other: torch.Tensor) -> int:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return max(one.numel(), other.numel())
+    if one.numel() == 0:
+        return 0
+    bits = [t.contiguous().reshape(-1, 1).view(torch.uint8) for t in (one, other)]
+    return int((bits[0] != bits[1]).any(dim=1).sum())

@@ -1,0 +1,138 @@
+"""Asking the references: each on its own copies, the precise one derived where it is not declared.
+
+Decides which references answer a case and why the others do not.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from opsdebug_ci.guard import clone_values
+from opsdebug_ci.model.observation import ReferenceReading
+from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
+from opsdebug_ci.numerics.lifting import NodeObserver, call_lifted, widen
+from opsdebug_ci.numerics.spread import Arithmetic, Spread, measure_spread
+from opsdebug_ci.operators import Arguments, Operator, positional_outputs
+
+Tensors = list[torch.Tensor]
+
+
+@dataclass(slots=True, kw_only=True)
+class ReferenceAnswers:
+    """What the references said. Holds live tensors, so it never leaves the worker."""
+
+    outputs: dict[ReferenceKind, Tensors] = field(default_factory=dict)
+    """Outputs in contract order, of every reference that answered."""
+
+    readings: list[ReferenceReading] = field(default_factory=list)
+    """What became of each reference."""
+
+    spreads: list[Spread] | None = None
+    """Spread of correct evaluations per output; None where it could not be measured."""
+
+
+class References:
+    """The references of one operator on one set of arguments."""
+
+    def __init__(self, operator: Operator, arguments: Arguments, enter: Callable[[str], None]) -> None:
+        self._operator = operator
+        self._arguments = arguments
+        self._enter = enter
+
+    def ask(self, which: tuple[ReferenceKind, ...], arithmetic: Arithmetic) -> ReferenceAnswers:
+        """Every reference in `which` that exists or can be derived, then the spread around the torch one."""
+        answers = ReferenceAnswers()
+        for kind in which:
+            declared = self._operator.references.get(kind)
+            if declared is not None:
+                self._enter(str(kind))
+                self._record(answers, kind, functools.partial(self._call, declared), derived=False)
+            elif kind is ReferenceKind.PRECISE:
+                self._derive(answers)
+        torch_reference = self._operator.references.get(ReferenceKind.TORCH)
+        if torch_reference is not None and answers.outputs and not self._all_exact():
+            self._enter("spread")
+            answers.spreads = self._spread(torch_reference, arithmetic)
+        return answers
+
+    def _derive(self, answers: ReferenceAnswers) -> None:
+        function = self._operator.references.get(ReferenceKind.TORCH)
+        reason = self._not_derivable(function)
+        if function is None or reason is not None:
+            answers.readings.append(_absent(ReferenceKind.PRECISE, reason or "no torch reference"))
+            return
+        self._enter("precise, derived from torch")
+        call = functools.partial(self._lifted, function, None, None)
+        self._record(answers, ReferenceKind.PRECISE, call, derived=True)
+
+    def _not_derivable(self, function: object) -> str | None:
+        if function is None:
+            return "no torch reference to derive it from"
+        if any(kind is Kind.QUANTIZE for kind in self._kinds()):
+            return "quantisation means its casts, so its reference is not lifted to float64"
+        floats = [v for v in self._arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+        if floats and all(value.dtype is torch.float64 for value in floats):
+            return "the torch reference works in float64 already"
+        return None
+
+    def _kinds(self) -> list[Kind]:
+        kinds = self._operator.kinds
+        return [kinds] if isinstance(kinds, Kind) else list(kinds.values())
+
+    def _all_exact(self) -> bool:
+        return all(kind in (Kind.EXACT, Kind.INDEX, Kind.QUANTIZE) for kind in self._kinds())
+
+    def _record(
+        self, answers: ReferenceAnswers, kind: ReferenceKind, call: Callable[[], Tensors], *, derived: bool
+    ) -> None:
+        try:
+            answers.outputs[kind] = call()
+        except Exception as error:  # noqa: BLE001 - user code: what it raises is what became of the reference
+            answers.readings.append(
+                ReferenceReading(
+                    reference=kind,
+                    derived=derived,
+                    answered=False,
+                    reason=f"{type(error).__name__}: {error}"[:500],
+                    fault=not derived,
+                )
+            )
+            return
+        answers.readings.append(ReferenceReading(reference=kind, derived=derived, answered=True, reason=None))
+
+    def _call(self, function: Callable[..., Any]) -> Tensors:
+        with torch.no_grad():
+            return [t.clone() for t in positional_outputs(self._copies().call(function))]
+
+    def _lifted(
+        self,
+        function: Callable[..., Any],
+        change: Callable[[torch.Tensor], torch.Tensor] | None,
+        observer: NodeObserver | None,
+    ) -> Tensors:
+        def widened(_: str, value: Any) -> Any:
+            wide = widen(value)
+            is_float = isinstance(wide, torch.Tensor) and wide.is_floating_point()
+            return change(wide) if change is not None and is_float else wide
+
+        arguments = self._copies().map(widened)
+        return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), observer))]
+
+    def _spread(self, function: Callable[..., Any], arithmetic: Arithmetic) -> list[Spread] | None:
+        try:
+            return measure_spread(lambda change, observer: self._lifted(function, change, observer), arithmetic)
+        except Exception:  # noqa: BLE001 - the reference cannot be lifted; its reading already says why
+            return None
+
+    def _copies(self) -> Arguments:
+        copies = clone_values(self._arguments.values)
+        return Arguments(names=self._arguments.names, values=copies, by_keyword=self._arguments.by_keyword)
+
+
+def _absent(kind: ReferenceKind, reason: str) -> ReferenceReading:
+    return ReferenceReading(reference=kind, derived=kind is ReferenceKind.PRECISE, answered=False, reason=reason)
