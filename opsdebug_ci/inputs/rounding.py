@@ -40,9 +40,14 @@ def nearest(values: Real, form: FloatFormat) -> Real:
 
 def float_tensor(values: Real, shape: tuple[int, ...], dtype: str) -> torch.Tensor:
     """A contiguous CPU tensor of a float `dtype` from flat values, each rounded once."""
-    return torch.from_numpy(nearest(values, FLOAT_FORMATS[dtype]).reshape(shape)).to(torch_dtype(dtype))
+    return _tensor(nearest(values, FLOAT_FORMATS[dtype]), shape, dtype)
 
 
 def integer_tensor(values: Whole, shape: tuple[int, ...], dtype: str) -> torch.Tensor:
     """A contiguous CPU tensor of an integer `dtype` from flat values that lie in its range."""
-    return torch.from_numpy(values.reshape(shape)).to(torch_dtype(dtype))
+    return _tensor(values, shape, dtype)
+
+
+def _tensor(values: Real | Whole, shape: tuple[int, ...], dtype: str) -> torch.Tensor:
+    # Memory and strides of the framework's own: numpy aligns less, and strides an empty array by 0.
+    return torch.empty(shape, dtype=torch_dtype(dtype)).copy_(torch.from_numpy(values.reshape(shape)))
