@@ -1,0 +1,85 @@
+"""Fingerprints: equal for one cause, different for two; groups."""
+
+import hashlib
+
+import pytest
+from judge_notation import ended, judged, output, process, raised, ran
+
+from opsdebug_ci.failures import fingerprint, fingerprints, group
+from opsdebug_ci.model import MemoryReading
+
+NAN = ran(output(rejected=3, classes="nan->normal:3"))
+
+
+def test_form_is_versioned():
+    facts = (
+        '{"blame":"operator","cause":"exception","detail":["ValueError"],"dtype":"wide","operator":"softmax",'
+        '"output":null}'
+    )
+    assert fingerprint(judged(raised())) == "v1:" + hashlib.sha256(facts.encode()).hexdigest()[:16]
+
+
+def test_only_failures_have_one():
+    assert fingerprint(judged(ran(output()))) is None
+    assert fingerprint(judged(ended("inputs_broken"))) is None
+
+
+SAME = {
+    "dims, seed, layout": (judged(NAN), judged(NAN, dims="B=3,S=9", seed=5, layout="padded", inputs="specials")),
+    "counts and index": (judged(NAN), judged(ran(output(rejected=9, compared=77, classes="nan->normal:9")))),
+    "finite class": (judged(NAN), judged(ran(output(rejected=3, classes="nan->+0:3")))),
+    "message": (judged(raised(message="at 1")), judged(raised(message="at 2", frames=("z.py:1 f",)))),
+    "float16 and bfloat16": (judged(NAN, dtype="float16"), judged(NAN, dtype="bfloat16")),
+}
+
+DIFFERENT = {
+    "operator": (judged(NAN), judged(NAN, operator="gelu")),
+    "dtype family": (judged(NAN), judged(NAN, dtype="float16")),
+    "integer": (judged(NAN), judged(NAN, dtype="int32")),
+    "output": (judged(NAN), judged(ran(output(), output("out1", rejected=3, classes="nan->normal:3")))),
+    "class cells": (judged(NAN), judged(ran(output(rejected=3, classes="normal->nan:3")))),
+    "cause": (judged(NAN), judged(ran(output(rejected=3)))),
+    "exception type": (judged(raised("ValueError")), judged(raised("TypeError"))),
+    "signal": (judged(ended(process=process())), judged(ended(process=process(signal="SIGFPE")))),
+    "argument written": tuple(
+        judged(ran(memory=(MemoryReading(argument=name, inside=False, bytes_changed=1, first_offset=64),)))
+        for name in ("x", "y")
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_one_cause_is_one_fingerprint(what):
+    first, second = SAME[what]
+    assert fingerprint(first) == fingerprint(second) is not None
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_two_causes_are_two(what):
+    first, second = DIFFERENT[what]
+    assert None is not fingerprint(first) != fingerprint(second) is not None
+
+
+def test_groups_are_largest_first_with_the_smallest_case_to_speak_for_them():
+    large, small = judged(NAN, dims="B=8,S=8"), judged(NAN, dims="B=1,S=2")
+    other = judged(raised(), operator="add")
+    groups = group([other, large, judged(ran(output())), small])
+    assert [(g.operator, str(g.cause), g.count, g.cases) for g in groups] == [
+        ("softmax", "nan_inf_handling", 2, (small.case.id, large.case.id)),
+        ("add", "exception", 1, (other.case.id,)),
+    ]
+    assert groups[0].statement == small.findings[0].statement
+
+
+def test_only_ten_ids_are_kept():
+    (only,) = group([judged(NAN, seed=seed) for seed in range(12)])
+    assert (only.count, len(only.cases)) == (12, 10)
+
+
+def test_fingerprints_by_case():
+    failed, passed = judged(NAN), judged(ran(output()), seed=1)
+    assert fingerprints([failed, passed]) == {failed.case.id: fingerprint(failed)}
+
+
+def test_nothing_failed_is_no_group():
+    assert group([judged(ran(output()))]) == ()

@@ -1,0 +1,95 @@
+"""The exit code: what gates, what never becomes a pass."""
+
+import pytest
+from judge_notation import ended, judged, output, process, raised, ran
+
+from opsdebug_ci.failures import group
+from opsdebug_ci.judge import summarise
+from opsdebug_ci.model import Gate, Verdict
+
+MAKE = {
+    "pass": lambda seed: judged(ran(output()), seed=seed),
+    "fail": lambda seed: judged(raised(), seed=seed),
+    "crash": lambda seed: judged(ended("crashed", process=process()), seed=seed),
+    "timeout": lambda seed: judged(ended("timed_out", process=process()), seed=seed),
+    "error": lambda seed: judged(ended("inputs_broken"), seed=seed),
+    "inconclusive": lambda seed: judged(ran(output(disputed=1)), seed=seed),
+    "skipped": lambda seed: judged(ended("skipped"), seed=seed),
+}
+
+
+def summary(verdicts, gate="new", known=False, planned=None):
+    judgements = [MAKE[name](seed) for seed, name in enumerate(verdicts.split())]
+    groups = group(judgements)
+    recorded = frozenset(g.fingerprint for g in groups) if known else frozenset()
+    return summarise(judgements, groups, Gate(gate), recorded, planned=planned)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "verdict", "exit_code"),
+    [
+        ("pass pass", "pass", 0),
+        ("pass skipped", "pass", 0),
+        ("pass fail", "fail", 1),
+        ("pass crash", "fail", 1),
+        ("pass timeout", "fail", 1),
+        ("pass inconclusive", "inconclusive", 4),
+        ("pass error", "error", 4),
+        ("error inconclusive", "error", 4),
+        ("fail inconclusive error skipped", "fail", 1),
+        ("skipped skipped", "inconclusive", 4),
+        ("error", "error", 4),
+        ("", "inconclusive", 4),
+    ],
+)
+@pytest.mark.parametrize("gate", ["new", "all"])
+def test_without_known_failures(verdicts, verdict, exit_code, gate):
+    got = summary(verdicts, gate)
+    assert (str(got.verdict), got.exit_code) == (verdict, exit_code)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "gate", "known", "verdict", "exit_code"),
+    [
+        ("pass fail crash", "new", True, "pass", 0),
+        ("pass fail", "all", True, "fail", 1),
+        ("fail error", "new", True, "error", 4),
+        ("pass fail", "never", False, "pass", 0),
+        ("pass error", "never", False, "error", 0),
+        ("fail inconclusive", "never", False, "inconclusive", 0),
+        ("skipped", "never", False, "inconclusive", 4),
+        ("error", "never", False, "error", 4),
+        ("", "never", False, "inconclusive", 4),
+    ],
+)
+def test_gates(verdicts, gate, known, verdict, exit_code):
+    got = summary(verdicts, gate, known)
+    assert (str(got.verdict), got.exit_code) == (verdict, exit_code)
+
+
+def test_one_new_failure_among_known_ones_gates():
+    judgements = [MAKE["fail"](0), MAKE["crash"](1)]
+    groups = group(judgements)
+    known = frozenset({groups[0].fingerprint})
+    assert summarise(judgements, groups, Gate.NEW, known).exit_code == 1
+
+
+def test_failures_nobody_grouped_still_gate():
+    assert summarise([MAKE["fail"](0)], (), Gate.NEW).exit_code == 1
+
+
+def test_fewer_cases_than_planned_are_incomplete():
+    assert (summary("pass", planned=2).verdict, summary("pass", planned=2).exit_code) == (Verdict.INCONCLUSIVE, 4)
+    assert summary("pass", planned=1).exit_code == 0
+
+
+def test_counts_name_every_verdict():
+    assert summary("pass fail fail skipped").counts == {
+        "pass": 1,
+        "fail": 2,
+        "inconclusive": 0,
+        "error": 0,
+        "crash": 0,
+        "timeout": 0,
+        "skipped": 1,
+    }

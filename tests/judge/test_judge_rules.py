@@ -1,0 +1,251 @@
+"""Rules: each fires on a planted defect with its numbers, and is silent on the clean twin."""
+
+import shlex
+
+import pytest
+from judge_notation import case, causes, ended, judged, output, process, raised, ran, vote
+
+from opsdebug_ci.judge.command import rerun
+from opsdebug_ci.judge.rules import CAUSES, ENDINGS, REMARKS, Subject
+from opsdebug_ci.model import Contract, MemoryReading, ReferenceKind, Verdict
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.vocabulary import Family, Layout
+
+OUTSIDE = MemoryReading(argument="x", inside=False, bytes_changed=64, first_offset=-16)
+INSIDE = MemoryReading(argument="x", inside=True, bytes_changed=4, first_offset=8)
+
+PLANTED = {
+    "exception": (
+        raised(),
+        "exception",
+        "the operator raised ValueError: bad shape (at ops.py:7 softmax)",
+    ),
+    "crash": (ended("crashed", process=process()), "crash_segfault", "the process died of SIGSEGV in phase function"),
+    "exit": (
+        ended("crashed", process=process(signal=None, exit_code=3)),
+        "crash_segfault",
+        "the process died of its own exit with status 3 in phase function",
+    ),
+    "hang": (
+        ended("timed_out", process=process(signal=None), reason="20 s"),
+        "hang",
+        "did not finish within the time limit in phase function: 20 s",
+    ),
+    "memory limit": (ended("out_of_memory", reason="2 GiB"), "unknown", "ran out of memory: 2 GiB"),
+    "wrong dtype": (
+        ran(output(wanted_dtype="float16")),
+        "dtype_promotion",
+        "`out0` has dtype float32, wanted float16",
+    ),
+    "stretched shape": (
+        ran(output(shape=(4, 25), wanted_shape=(4, 1))),
+        "broadcasting",
+        "`out0` has shape [4, 25], wanted [4, 1]",
+    ),
+    "missing axis": (
+        ran(output(shape=(4,), wanted_shape=(4, 1))),
+        "broadcasting",
+        "`out0` has shape [4], wanted [4, 1]",
+    ),
+    "permuted shape": (
+        ran(output(shape=(25, 4), wanted_shape=(4, 25))),
+        "layout_permutation",
+        "`out0` has shape [25, 4], wanted [4, 25]",
+    ),
+    "structure": (
+        ran(structure="2 outputs, wanted 1"),
+        "unknown",
+        "the outputs differ in structure: 2 outputs, wanted 1",
+    ),
+    "dropped NaN": (
+        ran(output(rejected=3, classes="nan->normal:2 +inf->nan:1")),
+        "nan_inf_handling",
+        "`out0`: 3 of 100 elements (3 %) are of the wrong class: "
+        "normal for nan (2x, first at [0, 5]), nan for +inf (1x, first at [0, 5])",
+    ),
+    "flushed subnormal": (
+        ran(output(rejected=2, classes="subnormal->+0:2")),
+        "denormal_signed_zero",
+        "`out0`: 2 of 100 elements (2 %) are of the wrong class: +0 for subnormal (2x, first at [0, 5])",
+    ),
+    "lost sign of zero": (
+        ran(output(rejected=1, classes="-0->+0:1")),
+        "denormal_signed_zero",
+        "`out0`: 1 of 100 elements (1 %) are of the wrong class: +0 for -0 (1x, first at [0, 5])",
+    ),
+    "flipped sign": (
+        ran(output(rejected=100, cosine=-1.0, bad="-1.5 for 1.5 allowed 0.001 at 3,17")),
+        "sign_flip",
+        "`out0`: 100 of 100 elements (100 %) are wrong, and the worst, at [3, 17], is the negative of the reference: "
+        "got -1.5, wanted 1.5, as the whole output seems to be",
+    ),
+    "unwritten": (
+        ran(output(), unwritten=1024),
+        "uninitialised",
+        "1,024 output elements were never written: they follow the fill of fresh memory",
+    ),
+    "mutated": (
+        ran(output(), memory=(INSIDE,)),
+        "input_mutated",
+        "argument `x` was written (4 bytes, first at offset 8) although `Contract.mutates` does not list it",
+    ),
+    "out of bounds": (
+        ran(output(), memory=(OUTSIDE,)),
+        "oob_write",
+        "64 bytes before the elements of `x` were overwritten, first at byte -16 from its first element",
+    ),
+    "race": (
+        ran(output(), repeat_mismatches=12),
+        "nondeterminism_race",
+        "12 output elements changed their bits between two launches on the same inputs, "
+        "although the contract promises `deterministic=True`",
+    ),
+    "wrong value": (
+        ran(output(rejected=12, compared=16384, bad="1.25 for 1 allowed 0.001 at 3,17")),
+        "unknown",
+        "`out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at [3, 17]: got 1.25, wanted 1, "
+        "allowed 0.001 (error 250 x that)",
+    ),
+    "impossible sum": (
+        ran(output(rejected=1, kind="reduction", bad="1.25 for 1 allowed 0.001 at 0 [0.01]")),
+        "unknown",
+        "`out0`: 1 of 100 elements (1 %) are wrong; worst at [0]: got 1.25, wanted 1, "
+        "allowed 0.001 (error 250 x that); no order of summation in float32 can produce it",
+    ),
+    "float64 digits": (
+        ran(output(rejected=1, dtype="float64", bad="0.30000000000000004 for 0.3 allowed 1e-17")),
+        "unknown",
+        "`out0`: 1 of 100 elements (1 %) are wrong; worst at [0]: got 0.30000000000000004, "
+        "wanted 0.29999999999999999, allowed 1e-17 (error 5.55 x that)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_defect_is_named(name):
+    observation, cause, statement = PLANTED[name]
+    top = judged(observation).findings[0]
+    assert (str(top.cause), top.statement) == (cause, statement)
+
+
+CLEAN = [ran(output()), ran(output(kind="reduction", bad="1.0001 for 1 allowed 0.001")), ended("skipped", reason="-")]
+
+
+@pytest.mark.parametrize("rule", [*ENDINGS, *CAUSES, *REMARKS], ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("observation", CLEAN)
+def test_every_rule_is_silent_on_clean_cases(rule, observation):
+    subject = Subject(case=case(), observation=observation, contract=Contract())
+    assert list(rule(subject)) == []
+
+
+@pytest.mark.parametrize(
+    ("planted", "twin"),
+    [
+        ("dropped NaN", ran(output(rejected=3, bad="2 for 1 allowed 0.1"))),
+        ("flushed subnormal", ran(output(rejected=2, classes="nan->normal:2"))),
+        ("flipped sign", ran(output(rejected=100, bad="1.7 for 1.5 allowed 0.001"))),
+        ("flipped sign", ran(output(rejected=1, bad="-0.0001 for 0.0001 allowed 0.0001"))),
+        ("wrong dtype", ran(output(wanted_shape=(4, 26)))),
+        ("stretched shape", ran(output(wanted_dtype="float16"))),
+        ("mutated", ran(output(), memory=(OUTSIDE,))),
+        ("out of bounds", ran(output(), memory=(INSIDE,))),
+        ("unwritten", ran(output(rejected=2))),
+        ("race", ran(output(rejected=2))),
+        ("crash", ended("timed_out", process=process(signal=None))),
+        ("hang", ended("crashed", process=process())),
+    ],
+)
+def test_twin_with_another_defect_does_not_get_this_cause(planted, twin):
+    assert PLANTED[planted][1] not in causes(judged(twin))
+
+
+def test_failure_with_a_zero_dim_is_about_that_and_its_twin_is_not():
+    assert causes(judged(raised(), dims="B=0,S=4"))[:2] == ["empty_or_zero_dim", "exception"]
+    assert causes(judged(raised(), dims="B=1,S=4")) == ["exception"]
+    assert causes(judged(ended("skipped"), dims="B=0")) == []
+
+
+def test_empty_output_passes_with_a_low_finding_that_says_what_was_compared():
+    judgement = judged(ran(output(compared=0, shape=(0, 8))), dims="B=0,H=8")
+    (finding,) = judgement.findings
+    assert judgement.verdict is Verdict.PASS
+    assert (str(finding.cause), str(finding.blame), finding.confidence) == ("empty_or_zero_dim", "input", 0.2)
+    assert finding.statement == "`out0` has no elements: only shape [0, 8] and dtype float32 were compared"
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [
+        ("reduction", "accumulation_order"),
+        ("elementwise", "wrong_rounding"),
+        ("transcendental", "approximation"),
+        ("auto", "unknown"),
+    ],
+)
+def test_amber_passes_and_names_what_would_remove_it(kind, cause):
+    reading = output(zone="amber", kind=kind, over_tolerance=3, bad="1.015 for 1 allowed 0.01 at 2,2")
+    judgement = judged(ran(reading))
+    (finding,) = judgement.findings
+    assert (judgement.verdict, str(finding.cause)) == (Verdict.PASS, cause)
+    assert "3 of 100 elements (3 %)" in finding.statement and "within the worst-case bound" in finding.statement
+
+
+def test_own_tolerance_is_stated_and_promises_nothing_about_summation():
+    reading = output(rejected=1, kind="reduction", bad="1.25 for 1 allowed 0.001 at 0 [0.001]")
+    statement = judged(ran(reading), Contract(atol=1e-3)).findings[0].statement
+    assert "allowed 0.001 by your own atol=0.001 (error 250 x that)" in statement
+    assert "summation" not in statement
+
+
+def test_values_wrong_beside_classes_lower_confidence():
+    alone = judged(ran(output(rejected=3, classes="nan->normal:3"))).findings[0]
+    among = judged(ran(output(rejected=50, classes="nan->normal:3"))).findings[0]
+    unwritten = judged(ran(output(rejected=3, classes="normal->nan:3"), unwritten=3))
+    assert (alone.confidence, among.confidence) == (0.9, 0.5)
+    assert causes(unwritten) == ["uninitialised", "nan_inf_handling"]
+
+
+def test_findings_are_ranked_and_causes_stand_before_remarks():
+    reading = output(rejected=4, classes="nan->normal:4", disputed=2, votes=[vote("torch")])
+    judgement = judged(ran(reading, memory=(OUTSIDE,), answered="torch precise naive!"))
+    assert causes(judgement) == ["oob_write", "nan_inf_handling", "exception", "unknown"]
+
+
+def test_broken_memory_that_shows_later_says_so():
+    finding = judged(ended("crashed", process=process("reference", "SIGABRT"))).findings[0]
+    assert finding.confidence == 0.5
+    assert "after the operator had run: most likely it overwrote memory" in finding.statement
+
+
+def test_long_exception_is_one_short_line():
+    statement = judged(raised(message="a\nb " * 500)).findings[0].statement
+    assert "\n" not in statement and len(statement) < 250
+
+
+def test_rerun_is_exactly_the_case():
+    assert rerun(case("gelu", dims="B=1,S=0", dtype="bfloat16", inputs="ties", layout="padded", seed=7)) == (
+        "opsdebug run gelu --dims B=1,S=0 --dtype bfloat16 --seed 7 --inputs ties --layout padded"
+    )
+
+
+def test_rerun_leaves_out_what_the_operator_decides_and_names_a_single_reference():
+    own = Case(
+        operator="op",
+        dims={},
+        dtype="float32",
+        layout=Layout.OWN,
+        inputs=Family.OWN,
+        seed=0,
+        checks=(ReferenceKind.NAIVE,),
+    )
+    assert rerun(own) == "opsdebug run op --dtype float32 --seed 0 --verifier reference_naive"
+
+
+@pytest.mark.parametrize("name", ["a b", "x;rm -rf ~", "$(id)", "`id`", "it's", "naïve", "-v", "a*[b]?"])
+def test_rerun_quotes_names_so_that_a_shell_gives_them_back(name):
+    words = shlex.split(rerun(case(name)))
+    assert words[2] == (f"--operator={name}" if name.startswith("-") else name)
+
+
+def test_race_is_rerun_with_more_launches():
+    assert judged(ran(output(), repeat_mismatches=1)).findings[0].next.endswith(" --repeat 10")
