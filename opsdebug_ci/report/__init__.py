@@ -1,0 +1,8 @@
+"""A run as others read it: the document, JSON, text, markdown. Pure: everything here returns a value."""
+
+from opsdebug_ci.report.document import document as document
+from opsdebug_ci.report.json_format import decode as decode
+from opsdebug_ci.report.json_format import encode as encode
+from opsdebug_ci.report.json_format import schema_text as schema_text
+from opsdebug_ci.report.markdown import markdown as markdown
+from opsdebug_ci.report.text import text as text

@@ -1,0 +1,75 @@
+"""Text somebody else wrote, made inert before it reaches a terminal or a pull request.
+
+Decides what a string may do: be read. Operator names, exception messages and branch names come from whoever opened
+the pull request; none of them may mention people, link, close issues, break a table or hide.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+TEXT_LIMIT = 200
+"""Characters of an untrusted string that are shown, before escaping."""
+
+_ANSI = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+"""Letters and marks that Unicode draws as nothing: default ignorables outside category Cf, and the blank braille."""
+
+_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn")
+"""Controls, formats (bidirectional and zero-width), surrogates, private use, unassigned."""
+
+_APART = "\u200b"
+"""A zero-width space: a reader does not see it, and GitHub's search for mentions, issues and addresses stops there.
+`plain` has removed any from the text itself."""
+
+_MARKUP = {ord(character): f"&#{ord(character)};" for character in f"`|*[]\\~${_APART}"}
+_ENTITIES = {**_MARKUP, ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;"}
+"""Characters that mean something in markdown or HTML, as entities: inert in both."""
+
+_EMPHASIS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+"""Underscores not between letters or digits: only those can open or close emphasis (CommonMark 0.31, 6.2)."""
+
+_BREAKS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<=[@#])",  # mentions and issues, also in another repository
+        r"(?<=\bgh)(?=-\d)",  # GH-12 is an issue too
+        r"(?<=:)(?=[:/])",  # addresses; workflow commands
+        r"(?<=\bwww)(?=\.)",
+        r"(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
+        r"^(?=[-+=]|\d+[.)])",  # list items and heading underlines
+    )
+)
+"""Where a zero-width space stops GitHub from making a link, and markdown from starting a block."""
+
+
+def plain(text: str, limit: int | None = None) -> str:
+    """One line of visible characters: no controls, escapes, bidirectional or zero-width ones; cut at `limit`."""
+    unescaped = _ANSI.sub("", text)
+    spaced = "".join(" " if character.isspace() else character for character in unescaped)
+    seen = "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE and c not in _BLANK)
+    line = " ".join(seen.split())
+    return line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
+
+
+def md_text(text: str, limit: int = TEXT_LIMIT) -> str:
+    """`text` as inert markdown, for a paragraph, a list item or a table cell: it renders as itself and does nothing.
+
+    Args:
+        text: anything.
+        limit: characters kept, before escaping.
+    """
+    line = plain(text, limit)
+    for place in _BREAKS:
+        line = place.sub(_APART, line)
+    return _EMPHASIS.sub("&#95;", line.translate(_ENTITIES))
+
+
+def md_code(text: str, limit: int = 1000) -> str:
+    """`text` as a code span, which is literal: fenced by more backticks than it holds (CommonMark 0.31, 6.1)."""
+    line = plain(text, limit)
+    longest = max((len(run) for run in re.findall("`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}" if line else ""

@@ -1,0 +1,57 @@
+"""How numbers are written, everywhere in text and markdown. docs/measures.md defines what they mean.
+
+Decides rounding and units. Measures nothing.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.vocabulary import Zone
+
+MISSING = "-"
+"""What stands where there is no number."""
+
+
+def count(value: float | None) -> str:
+    """A count or a ULP distance: thousands separated; a fraction keeps two digits, large ones three significant."""
+    if value is None:
+        return MISSING
+    if value != int(value):
+        return f"{value:.2f}" if value < 1000 else f"{value:.3g}"
+    return f"{int(value):,}" if abs(value) < 1e9 else f"{value:.3g}"
+
+
+def measure(value: float | None) -> str:
+    """A measured quantity: three significant digits."""
+    return MISSING if value is None else f"{value:.3g}"
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage with three significant digits."""
+    return MISSING if share is None else f"{100 * share:.3g} %"
+
+
+def milliseconds(nanoseconds: int) -> str:
+    """A duration: three significant digits."""
+    return f"{nanoseconds / 1e6:.3g} ms"
+
+
+def cosine(value: float | None) -> str:
+    """As 1 minus itself, which keeps the digits that matter: 1 - cos is half the squared relative error."""
+    return MISSING if value is None else f"1 - {1 - value:.2g}" if value < 1 else "1"
+
+
+def index(where: tuple[int, ...] | None) -> str:
+    """`[3, 17]`."""
+    return MISSING if where is None else f"[{', '.join(map(str, where))}]"
+
+
+def error_size(accuracy: Accuracy | None) -> str:
+    """Largest error in units of its tolerance, and the zone when it is not green; the zone alone without a ratio."""
+    if accuracy is None or accuracy.compared == 0:
+        return MISSING
+    ratio = accuracy.worst.ratio if accuracy.worst is not None else None
+    zone = "" if accuracy.zone is Zone.GREEN else str(accuracy.zone)
+    if ratio is None:
+        return zone or "0"
+    return f"{ratio:.3g} x tol" + (f", {zone}" if zone else "")

@@ -1,0 +1,65 @@
+"""The document as JSON, and its JSON Schema.
+
+Decides nothing about content: the types in `model.document` do. Strict: numbers that are not finite become null, and
+reading refuses what does not fit the types.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from opsdebug_ci.errors import UsageError
+from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
+
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def encode(document: RunDocument) -> bytes:
+    """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_valid(msgspec.to_builtins(document)))
+
+
+def decode(data: bytes) -> RunDocument:
+    """Read what `encode` wrote. Raises UsageError when it is not a document of this schema."""
+    try:
+        document = msgspec.json.decode(data, type=RunDocument)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(
+            f"the document is not `{RUN_SCHEMA}`: {error}", next_step="write it again with `opsdebug ... --json`"
+        ) from error
+    if document.schema != RUN_SCHEMA:
+        raise UsageError(
+            f"the document has schema `{document.schema}`; wanted `{RUN_SCHEMA}`",
+            next_step="read it with the version of opsdebug-ci that wrote it, or run again with this one",
+        )
+    return document
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of the document, derived from its types."""
+    derived = msgspec.json.schema(RunDocument)
+    return {"$schema": SCHEMA_DIALECT, "$id": f"{RUN_SCHEMA}.schema.json", "title": RUN_SCHEMA, **derived}
+
+
+def schema_text() -> str:
+    """The schema as it is committed under docs/schema."""
+    return json.dumps(schema(), indent=2, sort_keys=True) + "\n"
+
+
+def _valid(value: Any) -> Any:
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_valid(key): _valid(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_valid(item) for item in value]
+    return value

@@ -1,0 +1,161 @@
+"""A run, seen by operator and by reason: what tables and lists of any format show.
+
+Decides what is added up. Renders nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.document import ObservationDocument, RunDocument
+from opsdebug_ci.model.judgement import Group
+from opsdebug_ci.model.vocabulary import Verdict, Zone
+
+FAILING = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
+UNSETTLED = (Verdict.ERROR, Verdict.INCONCLUSIVE)
+
+OVERRIDDEN = "overridden by the contract"
+"""How a bound begins that is the user's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorRow:
+    """One operator's cases."""
+
+    operator: str
+    """Operator name."""
+
+    cases: int
+    """Cases judged, skipped ones included."""
+
+    passed: int
+    """Verdict `pass`."""
+
+    failed: int
+    """Verdicts `fail`, `crash` and `timeout`."""
+
+    other: int
+    """Verdicts `inconclusive`, `error` and `skipped`."""
+
+    worst: Accuracy | None
+    """The most severe accuracy of any case."""
+
+    ulp_p99: float | None
+    """Largest P99 of any case, in units in the last place of the output dtype."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Cases of one operator that share a verdict and the reason for it."""
+
+    verdict: Verdict
+    """Which."""
+
+    operator: str
+    """Operator name."""
+
+    reason: str
+    """Why."""
+
+    count: int
+    """Cases."""
+
+    next: str | None
+    """Command for the first of them, when a finding names one."""
+
+
+def operator_rows(document: RunDocument) -> tuple[OperatorRow, ...]:
+    """One row per operator, those with failures first, then in order of appearance."""
+    cases: dict[str, list[ObservationDocument]] = {}
+    for observation in document.observations:
+        cases.setdefault(observation.case.operator, []).append(observation)
+    rows = [_row(operator, observations) for operator, observations in cases.items()]
+    return tuple(sorted(rows, key=lambda row: (row.failed == 0, row.passed == row.cases)))
+
+
+def _row(operator: str, observations: list[ObservationDocument]) -> OperatorRow:
+    measured = [o.accuracy for o in observations if o.accuracy is not None]
+    ulps = [a.ulp.p99 for a in measured if a.ulp.p99 is not None]
+    passed = sum(o.verdict is Verdict.PASS for o in observations)
+    failed = sum(o.verdict in FAILING for o in observations)
+    return OperatorRow(
+        operator=operator,
+        cases=len(observations),
+        passed=passed,
+        failed=failed,
+        other=len(observations) - passed - failed,
+        worst=max(measured, key=lambda accuracy: accuracy.severity, default=None),
+        ulp_p99=max(ulps, default=None),
+    )
+
+
+def reasons(document: RunDocument, verdicts: Iterable[Verdict]) -> tuple[Reason, ...]:
+    """Cases with these verdicts, together where operator, verdict and reason agree; in order of appearance."""
+    wanted = tuple(verdicts)
+    found: dict[tuple[Verdict, str, str], list[ObservationDocument]] = {}
+    for observation in document.observations:
+        if observation.verdict in wanted:
+            key = (observation.verdict, observation.case.operator, _why(observation))
+            found.setdefault(key, []).append(observation)
+    return tuple(
+        Reason(verdict=verdict, operator=operator, reason=why, count=len(observations), next=_command(observations[0]))
+        for (verdict, operator, why), observations in found.items()
+    )
+
+
+def _why(observation: ObservationDocument) -> str:
+    if observation.findings:
+        return observation.findings[0].statement
+    return observation.reason or "no reason was recorded"
+
+
+def _command(observation: ObservationDocument) -> str | None:
+    return observation.findings[0].next if observation.findings else None
+
+
+def representative(document: RunDocument, group: Group) -> ObservationDocument | None:
+    """The case that speaks for `group`: the first of its ids."""
+    first = group.cases[0] if group.cases else None
+    return next((o for o in document.observations if o.case.id == first), None)
+
+
+def amber_cases(document: RunDocument) -> int:
+    """Passing cases with an output in the amber zone."""
+    return sum(
+        o.verdict is Verdict.PASS and o.accuracy is not None and o.accuracy.zone is Zone.AMBER
+        for o in document.observations
+    )
+
+
+def overridden_operators(document: RunDocument) -> tuple[str, ...]:
+    """Operators judged by a tolerance of the user's own."""
+    return tuple(
+        dict.fromkeys(
+            o.case.operator
+            for o in document.observations
+            if any(out.accuracy is not None and out.accuracy.bound.startswith(OVERRIDDEN) for out in o.outputs)
+        )
+    )
+
+
+def conclusion(document: RunDocument) -> str:
+    """The run in one sentence: what was judged, and what does not count although it failed."""
+    counts = document.summary.counts
+    total = len(document.observations)
+    failed = sum(counts.get(str(verdict), 0) for verdict in FAILING)
+    rest = ", ".join(f"{counts[name]:,} {name}" for name in _REST if counts.get(name))
+    operators = len({o.case.operator for o in document.observations})
+    text = f"{failed:,} of {_plural(total, 'case')} of {_plural(operators, 'operator')} failed"
+    if document.summary.exit_code == 4 and not rest:
+        text += "; nothing was judged" if not total else "; not every planned case was judged"
+    excused = failed and document.summary.verdict is not Verdict.FAIL
+    return text + (f"; {rest}" if rest else "") + ("; the failures are known or do not gate" if excused else "")
+
+
+_REST = tuple(str(v) for v in (Verdict.PASS, *UNSETTLED, Verdict.SKIPPED))
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

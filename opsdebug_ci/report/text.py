@@ -1,0 +1,131 @@
+"""A run as text for a terminal or a log: conclusion, table, failures, what did not run, next commands.
+
+Decides what is shown at which verbosity. No colour: the command line adds it to a terminal.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.document import ObservationDocument, RunDocument
+from opsdebug_ci.model.judgement import Group
+from opsdebug_ci.model.vocabulary import Verdict
+from opsdebug_ci.report import figures, rollup
+from opsdebug_ci.report.escape import plain
+from opsdebug_ci.report.readings import output_lines
+from opsdebug_ci.report.table import aligned
+
+HEADER = ("operator", "cases", "pass", "fail", "other", "worst error", "ULP P99")
+
+GROUPS_SHOWN = 20
+"""Groups listed unless more detail is asked for."""
+
+_NAME_WIDTH = 60
+
+
+def text(document: RunDocument, verbosity: int = 0) -> str:
+    """The report, ending in a newline.
+
+    Args:
+        document: the run.
+        verbosity: 0 conclusion and key numbers; 1 adds the readings of each case that did not pass; 2 of every case.
+    """
+    sections = [
+        [f"{str(document.summary.verdict).upper()}: {rollup.conclusion(document)}"],
+        _table(document),
+        _failures(document, verbosity),
+        _unsettled(document),
+        _skipped(document),
+        _notes(document),
+        _cases(document, verbosity),
+        [f"next: {plain(command)}" for command in document.next],
+    ]
+    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
+
+
+def _table(document: RunDocument) -> list[str]:
+    rows = [
+        (
+            plain(row.operator, _NAME_WIDTH),
+            figures.count(row.cases),
+            figures.count(row.passed),
+            figures.count(row.failed),
+            figures.count(row.other),
+            figures.error_size(row.worst),
+            figures.count(row.ulp_p99),
+        )
+        for row in rollup.operator_rows(document)
+    ]
+    return aligned(HEADER, rows) if rows else []
+
+
+def _failures(document: RunDocument, verbosity: int) -> list[str]:
+    groups = document.summary.groups
+    shown = groups if verbosity else groups[:GROUPS_SHOWN]
+    lines = [line for number, group in enumerate(shown, 1) for line in _group(document, number, group)]
+    if len(groups) > len(shown):
+        lines.append(f"  and {len(groups) - len(shown):,} more groups: -v lists them")
+    return ["failures:", *lines] if lines else []
+
+
+def _group(document: RunDocument, number: int, group: Group) -> list[str]:
+    case = rollup.representative(document, group)
+    finding = case.findings[0] if case is not None and case.findings else None
+    blame = f", blames the {finding.blame}" if finding is not None else ""
+    cases = f"{group.count:,} case" + ("" if group.count == 1 else "s")
+    return [
+        f"  {number}. {plain(group.operator, _NAME_WIDTH)}: {group.cause}{blame}, {cases}, {group.fingerprint}",
+        f"     {plain(group.statement)}",
+        *([f"     next: {plain(finding.next)}"] if finding is not None else []),
+    ]
+
+
+def _unsettled(document: RunDocument) -> list[str]:
+    lines = []
+    for item in rollup.reasons(document, rollup.UNSETTLED):
+        lines.append(f"  {item.verdict}, {item.count:,}x {plain(item.operator, _NAME_WIDTH)}: {plain(item.reason)}")
+        if item.next is not None:
+            lines.append(f"     next: {plain(item.next)}")
+    return ["not settled:", *lines] if lines else []
+
+
+def _skipped(document: RunDocument) -> list[str]:
+    items = rollup.reasons(document, (Verdict.SKIPPED,))
+    lines = [f"  {item.count:,}x {plain(item.operator, _NAME_WIDTH)}: {plain(item.reason)}" for item in items]
+    return ["skipped:", *lines] if lines else []
+
+
+def _notes(document: RunDocument) -> list[str]:
+    amber = rollup.amber_cases(document)
+    overridden = rollup.overridden_operators(document)
+    return [
+        *([f"amber: {amber:,} passing, beyond the statistical tolerance, within the worst case"] if amber else []),
+        *([f"own tolerance (atol, rtol) instead of ours: {_names(overridden)}"] if overridden else []),
+        *([f"unchanged, not run: {_names(document.unchanged)}"] if document.unchanged else []),
+    ]
+
+
+def _names(operators: tuple[str, ...]) -> str:
+    return ", ".join(plain(operator, _NAME_WIDTH) for operator in operators)
+
+
+def _cases(document: RunDocument, verbosity: int) -> list[str]:
+    quiet = (Verdict.PASS, Verdict.SKIPPED)
+    shown = [o for o in document.observations if verbosity > 1 or (verbosity == 1 and o.verdict not in quiet)]
+    return ["cases:", *(line for observation in shown for line in _case(observation))] if shown else []
+
+
+def _case(observation: ObservationDocument) -> list[str]:
+    reference = observation.reference
+    used = f"reference {reference.used}, confidence {reference.confidence}" if reference.used else "nothing compared"
+    dissent = f"; {plain(reference.dissent)}" if reference.dissent else ""
+    timing = observation.timing
+    time = f"; {figures.milliseconds(timing.total_ns)} in all" if timing is not None else ""
+    return [
+        f"  {str(observation.verdict).upper()} {plain(observation.case.name)}",
+        f"    {used}{dissent}{time}",
+        *([f"    reason: {plain(observation.reason)}"] if observation.reason else []),
+        *(f"    {line}" for output in observation.outputs for line in output_lines(output)),
+        *(
+            f"    {finding.cause} {finding.confidence:.2f} ({finding.blame}): {plain(finding.statement)}"
+            for finding in observation.findings
+        ),
+    ]
