@@ -1,0 +1,112 @@
+"""The store in a directory.
+
+Decides how files get there and are found again: `<store>/<table>/date=<UTC day>/<run id>.parquet`. Appending looks
+at nothing but the run's own paths, so it costs the same however many runs are there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from opsdebug_ci.errors import StoreError
+from opsdebug_ci.model import Calibration, RunDocument
+from opsdebug_ci.store.column import PARTITION
+from opsdebug_ci.store.durable import make_directory, write_durably
+from opsdebug_ci.store.encoding import RUN_ID, SUFFIX, decode_run, encode_run
+from opsdebug_ci.store.interface import BaselineStore
+from opsdebug_ci.store.marker import read_format_version, write_marker
+from opsdebug_ci.store.tables import accuracy, runs
+
+
+class DirectoryStore(BaselineStore):
+    """A store in a local directory, made at the first append."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._location = os.fspath(path)
+        self._root = Path(path)
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    def exists(self) -> bool:
+        return read_format_version(self._root) is not None
+
+    def append(self, document: RunDocument, calibrations: Sequence[Calibration] = ()) -> None:
+        files = encode_run(document, calibrations)
+        try:
+            self._prepare()
+            if (self._root / files[-1].path).exists():
+                raise StoreError(
+                    f"store `{self._root}` already holds run `{document.run.id}`; wanted a new id: runs are never "
+                    "overwritten",
+                    next_step="take a new id from `new_run_id`: every invocation has its own",
+                )
+            for file in files:
+                path = self._root / file.path
+                make_directory(path.parent.parent)
+                make_directory(path.parent)
+                write_durably(path, file.data)
+        except OSError as error:
+            self._refuse_write(error)
+
+    def load(self, run_id: str) -> RunDocument:
+        found = sorted(self.snapshot().glob(f"{runs.TABLE.name}/{PARTITION}=*/{run_id}{SUFFIX}"))
+        if not RUN_ID.fullmatch(run_id) or not found:
+            raise StoreError(
+                f"no run `{run_id}` in store `{self._root}`; wanted the id of a stored run",
+                next_step='opsdebug sql "select id, started_at, stage, verdict from runs order by id desc"',
+            )
+        return self._read(found[-1])
+
+    def latest(self) -> RunDocument:
+        days = sorted((self.snapshot() / runs.TABLE.name).glob(f"{PARTITION}=*"), reverse=True)
+        newest = next((files[-1] for day in days if (files := sorted(day.glob(f"*{SUFFIX}")))), None)
+        if newest is None:
+            raise StoreError(
+                f"store `{self._root}` holds no run; wanted at least one",
+                next_step="opsdebug ci --stage smoke",
+            )
+        return self._read(newest)
+
+    def snapshot(self) -> Path:
+        if not self._root.exists():
+            self._refuse_read("there is no such directory")
+        if not self._root.is_dir():
+            self._refuse_read("it is a file")
+        if not self.exists():
+            self._refuse_read("nothing was stored in this directory yet")
+        return self._root.resolve()
+
+    def _prepare(self) -> None:
+        """Make the directory a store; its parent must be there."""
+        make_directory(self._root)
+        if not self.exists():
+            write_marker(self._root)
+
+    def _read(self, run_file: Path) -> RunDocument:
+        cases = run_file.parents[2] / accuracy.TABLE.name / run_file.parent.name / run_file.name
+        try:
+            return decode_run(run_file.read_bytes(), cases.read_bytes() if cases.exists() else None)
+        except OSError as error:
+            raise StoreError(
+                f"cannot read run `{run_file.stem}` of store `{self._root}`: got `{error.strerror}` at "
+                f"`{error.filename}`; wanted files this user can read",
+                next_step="check the permissions of the store",
+            ) from error
+
+    def _refuse_write(self, error: OSError) -> NoReturn:
+        raise StoreError(
+            f"cannot write to store `{self._root}`: got `{error.strerror}` at `{error.filename}`; wanted a directory "
+            "this user can write, or a name in one",
+            next_step="set `store` to such a directory",
+        ) from error
+
+    def _refuse_read(self, got: str) -> NoReturn:
+        raise StoreError(
+            f"no store at `{self._root}`: {got}; wanted the directory of an earlier run",
+            next_step="make one with `opsdebug ci --stage smoke`, or set `store` to where it is",
+        )

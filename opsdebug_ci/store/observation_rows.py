@@ -1,0 +1,186 @@
+"""A judged case as rows of table `accuracy`, and back.
+
+Decides the mapping between the document's nested values and the table's flat columns; both directions are total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opsdebug_ci.errors import InternalError
+from opsdebug_ci.model import (
+    Accuracy,
+    CaseDocument,
+    ClassMismatch,
+    Confidence,
+    ObservationDocument,
+    OutputDocument,
+    Quantiles,
+    ReferenceKind,
+    ReferenceUse,
+    TimingDocument,
+    Verdict,
+    WorstElement,
+    Zone,
+)
+from opsdebug_ci.model.wire import from_json
+from opsdebug_ci.store.column import Row
+from opsdebug_ci.store.struct import finding_struct, read_finding, to_struct
+
+
+def observation_rows(observation: ObservationDocument) -> list[dict[str, Any]]:
+    """Rows of one case.
+
+    Raises:
+        InternalError: the case's accuracy is not that of one of its outputs, or is named after another output.
+    """
+    case = {**_case_columns(observation.case), **_judgement_columns(observation)}
+    worst = _worst_position(observation)
+    return [
+        {**case, "output_index": position, "is_worst": position == worst, **_output_columns(output)}
+        for position, output in enumerate(observation.outputs)
+    ] or [case]
+
+
+def read_observation(rows: Sequence[Row]) -> ObservationDocument:
+    """Inverse of `observation_rows`: the rows of one case, in the order of its outputs."""
+    first = rows[0]
+    outputs = tuple(_read_output(row) for row in rows if row["output"] is not None)
+    worst = [output.accuracy for row, output in zip(rows, outputs, strict=False) if row["is_worst"]]
+    return ObservationDocument(
+        case=_read_case(first),
+        verdict=Verdict(first["verdict"]),
+        reason=first["reason"],
+        reference=ReferenceUse(
+            used=None if first["reference_used"] is None else ReferenceKind(first["reference_used"]),
+            confidence=Confidence(first["reference_confidence"]),
+            dissent=first["dissent"],
+        ),
+        accuracy=worst[0] if worst else None,
+        outputs=outputs,
+        findings=tuple(read_finding(struct) for struct in first["findings"]),
+        timing=_read_timing(first),
+        bundle=first["bundle"],
+        fingerprint=first["fingerprint"],
+    )
+
+
+def _worst_position(observation: ObservationDocument) -> int | None:
+    if observation.accuracy is None:
+        return None
+    for position, output in enumerate(observation.outputs):
+        if output.accuracy is observation.accuracy or output.accuracy == observation.accuracy:
+            return position
+    raise InternalError(
+        f"accuracy of case `{observation.case.name}` is of output `{observation.accuracy.output}`; "
+        f"wanted that of one of its outputs: {[output.name for output in observation.outputs]}"
+    )
+
+
+def _case_columns(case: CaseDocument) -> dict[str, Any]:
+    return {
+        "operator": case.operator,
+        "case_id": case.id,
+        "case_name": case.name,
+        "dtype": case.dtype,
+        "dims": list(case.dims.items()),
+        "layout": case.layout,
+        "inputs": case.inputs,
+        "seed": case.seed,
+        "device": case.device,
+        "direction": case.direction,
+    }
+
+
+def _read_case(row: Row) -> CaseDocument:
+    return CaseDocument(
+        id=row["case_id"],
+        name=row["case_name"],
+        operator=row["operator"],
+        dtype=row["dtype"],
+        dims=dict(row["dims"]),
+        layout=row["layout"],
+        inputs=row["inputs"],
+        seed=row["seed"],
+        device=row["device"],
+        direction=row["direction"],
+    )
+
+
+def _judgement_columns(observation: ObservationDocument) -> dict[str, Any]:
+    used, timing = observation.reference.used, observation.timing
+    return {
+        "verdict": observation.verdict.value,
+        "reason": observation.reason,
+        "reference_used": None if used is None else used.value,
+        "reference_confidence": observation.reference.confidence.value,
+        "dissent": observation.reference.dissent,
+        "findings": [finding_struct(finding) for finding in observation.findings],
+        **({} if timing is None else to_struct(timing)),
+        "bundle": observation.bundle,
+        "fingerprint": observation.fingerprint,
+    }
+
+
+def _read_timing(row: Row) -> TimingDocument | None:
+    if row["total_ns"] is None:
+        return None
+    return TimingDocument(total_ns=row["total_ns"], function_ns=row["function_ns"], reference_ns=row["reference_ns"])
+
+
+def _output_columns(output: OutputDocument) -> dict[str, Any]:
+    columns = {
+        "output": output.name,
+        "kind": output.kind,
+        "shape": list(output.shape),
+        "output_dtype": output.dtype,
+    }
+    return columns if output.accuracy is None else {**columns, **_accuracy_columns(output.name, output.accuracy)}
+
+
+def _accuracy_columns(output: str, accuracy: Accuracy) -> dict[str, Any]:
+    if accuracy.output != output:
+        raise InternalError(f"accuracy of output `{output}` is named `{accuracy.output}`; wanted the output's name")
+    plain: dict[str, Any] = to_struct(accuracy)
+    del plain["output"]
+    for reading in ("rel_err", "ulp"):
+        plain.update({f"{reading}_{name}": value for name, value in plain.pop(reading).items()})
+    return plain
+
+
+def _read_output(row: Row) -> OutputDocument:
+    return OutputDocument(
+        name=row["output"],
+        kind=row["kind"],
+        shape=tuple(row["shape"]),
+        dtype=row["output_dtype"],
+        accuracy=None if row["compared"] is None else _read_accuracy(row),
+    )
+
+
+def _read_accuracy(row: Row) -> Accuracy:
+    index, worst = row["max_abs_index"], row["worst"]
+    return Accuracy(
+        output=row["output"],
+        compared=row["compared"],
+        cosine=row["cosine"],
+        max_abs_err=row["max_abs_err"],
+        max_abs_index=None if index is None else tuple(index),
+        rel_err=_read_quantiles(row, "rel_err"),
+        ulp=_read_quantiles(row, "ulp"),
+        significant_digits=row["significant_digits"],
+        misrounding_rate=row["misrounding_rate"],
+        zone=Zone(row["zone"]),
+        over_tolerance=row["over_tolerance"],
+        over_worst_case=row["over_worst_case"],
+        class_mismatches=tuple(from_json(cell, ClassMismatch) for cell in row["class_mismatches"]),
+        worst=None if worst is None else from_json(worst, WorstElement),
+        bound=row["bound"],
+    )
+
+
+def _read_quantiles(row: Row, reading: str) -> Quantiles:
+    return Quantiles(
+        p50=row[f"{reading}_p50"], p95=row[f"{reading}_p95"], p99=row[f"{reading}_p99"], max=row[f"{reading}_max"]
+    )

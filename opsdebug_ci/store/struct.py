@@ -1,0 +1,63 @@
+"""Values inside a column: a dataclass as a struct, evidence as JSON text.
+
+Decides only their plain form; reading a struct back is the model's own `from_json`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from opsdebug_ci.model.finding import EvidenceValue, Finding
+from opsdebug_ci.model.wire import from_json
+
+NOT_FINITE = "float"
+"""Key of the object that stands for a float JSON cannot spell: `{"float": "nan"}`, `"inf"` or `"-inf"`."""
+
+
+def to_struct(value: object) -> Any:
+    """Plain form of a dataclass of scalars, enums, tuples and dataclasses; floats stay as they are, NaN included."""
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_struct(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [to_struct(item) for item in value]
+    return value
+
+
+def evidence_text(evidence: Mapping[str, EvidenceValue]) -> str:
+    """Evidence as a JSON object; a float that is not finite as `{"float": "nan"}`, which no other value looks like."""
+    plain = {
+        name: {NOT_FINITE: str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in evidence.items()
+    }
+    return json.dumps(plain, allow_nan=False)
+
+
+def read_evidence(text: str) -> dict[str, EvidenceValue]:
+    """Inverse of `evidence_text`."""
+    plain: dict[str, Any] = json.loads(text)
+    return {name: float(value[NOT_FINITE]) if isinstance(value, dict) else value for name, value in plain.items()}
+
+
+def finding_struct(finding: Finding) -> dict[str, Any]:
+    """A finding with its evidence as text."""
+    return {
+        "cause": finding.cause.value,
+        "confidence": finding.confidence,
+        "blame": finding.blame.value,
+        "statement": finding.statement,
+        "evidence": evidence_text(finding.evidence),
+        "next": finding.next,
+    }
+
+
+def read_finding(struct: Mapping[str, Any]) -> Finding:
+    """Inverse of `finding_struct`."""
+    finding: Finding = from_json({**struct, "evidence": read_evidence(struct["evidence"])}, Finding)
+    return finding

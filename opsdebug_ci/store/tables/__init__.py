@@ -1,0 +1,1 @@
+"""One literal per table of the store, with the rows a run gives it."""

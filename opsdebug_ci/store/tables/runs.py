@@ -1,0 +1,215 @@
+"""Table `runs`: one row per run; written last, so a run appears whole or not at all.
+
+Decides how the facts of a run lie in columns, and reads them back without loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from opsdebug_ci.errors import InternalError
+from opsdebug_ci.model import (
+    Calibration,
+    CiContext,
+    Group,
+    Machine,
+    ObservationDocument,
+    OperatorSource,
+    Revision,
+    RunDocument,
+    RunRecord,
+    Stage,
+    Summary,
+    Verdict,
+)
+from opsdebug_ci.model.wire import from_json
+from opsdebug_ci.store.column import FLAG, INSTANT, INTEGER, INTEGER_MAP, TEXT, TEXT_MAP, TEXTS, Column, Row, Table
+from opsdebug_ci.store.struct import to_struct
+
+GROUP = pa.struct(
+    [
+        ("fingerprint", TEXT),
+        ("cause", TEXT),
+        ("operator", TEXT),
+        ("count", INTEGER),
+        ("cases", TEXTS),
+        ("statement", TEXT),
+    ]
+)
+"""Model value `Group`."""
+
+SOURCE = pa.struct([("operator", TEXT), ("file", TEXT), ("line", INTEGER)])
+"""Model value `OperatorSource`."""
+
+COLUMNS = (
+    Column(name="id", type=TEXT, comment="time-ordered unique id of the run"),
+    Column(name="schema", type=TEXT, comment="name and version of the run document"),
+    Column(name="ci_key", type=TEXT, comment="repository / CI run / job / stage with shard; empty outside CI"),
+    Column(name="attempt", type=INTEGER, comment="attempt of that job, from 1; 0 outside CI"),
+    Column(name="event", type=TEXT, comment="triggering event; empty outside CI"),
+    Column(name="pull_request", type=INTEGER, comment="number of the pull request; null when there is none"),
+    Column(name="stage", type=TEXT, comment="smoke, full, replay, or run when cases were picked by hand"),
+    Column(name="ci_stage", type=TEXT, comment="stage when `opsdebug ci` made the run; null otherwise"),
+    Column(name="commit", type=TEXT, comment="full hash of the commit under test; empty outside a git repository"),
+    Column(name="head_commit", type=TEXT, comment="full hash checked out in the work tree; `commit` unless overridden"),
+    Column(name="ancestors", type=TEXTS, comment="up to 50 first-parent ancestors, nearest first"),
+    Column(name="base_commit", type=TEXT, comment="merge base with the target branch; empty without one"),
+    Column(name="branch", type=TEXT, comment="branch name; empty when detached"),
+    Column(name="dirty", type=FLAG, comment="the work tree differed from the commit"),
+    Column(name="baseline", type=TEXT, comment="baseline commit compared with; null when there was none"),
+    Column(name="started_at", type=INSTANT, comment="start of the run", unit="UTC"),
+    Column(name="started_at_text", type=TEXT, comment="start of the run as it was reported", unit="ISO 8601, UTC"),
+    Column(name="duration_ns", type=INTEGER, comment="wall time", unit="ns"),
+    Column(name="machine_key", type=TEXT, comment="hash of every machine fact below"),
+    Column(name="system", type=TEXT, comment="operating system and architecture"),
+    Column(name="cpu", type=TEXT, comment="CPU model"),
+    Column(name="cores", type=INTEGER, comment="cores the run could use", unit="cores"),
+    Column(name="memory_bytes", type=INTEGER, comment="physical memory", unit="bytes"),
+    Column(name="devices", type=TEXTS, comment="accelerators by name; empty on a CPU machine"),
+    Column(name="python", type=TEXT, comment="the worker's Python version"),
+    Column(name="torch", type=TEXT, comment="the worker's torch version"),
+    Column(name="versions", type=TEXT_MAP, comment="versions of everything else that may matter, by name"),
+    Column(name="threads", type=INTEGER, comment="threads torch used inside one operator", unit="threads"),
+    Column(name="tool_version", type=TEXT, comment="version of opsdebug-ci"),
+    Column(name="config_hash", type=TEXT, comment="sha256 of the effective configuration"),
+    Column(name="verdict", type=TEXT, comment="worst verdict that gates"),
+    Column(name="exit_code", type=INTEGER, comment="exit code of the run"),
+    Column(name="counts", type=INTEGER_MAP, comment="cases per verdict", unit="cases"),
+    Column(name="groups", type=pa.list_(GROUP), comment="failures by cause, largest first"),
+    Column(name="next", type=TEXTS, comment="commands to run next"),
+    Column(name="regressions", type=TEXTS, comment="operators that regressed"),
+    Column(name="unchanged", type=TEXTS, comment="operators left out because nothing they depend on changed"),
+    Column(name="sources", type=pa.list_(SOURCE), comment="where the operators are defined"),
+)
+
+
+def start_of(run: RunRecord) -> datetime:
+    """When the run started, in UTC. Raises InternalError when `started_at` is no ISO 8601 instant."""
+    try:
+        # NOTE: Python 3.10 does not read the suffix `Z`.
+        instant = datetime.fromisoformat(run.started_at.replace("Z", "+00:00"))
+    except ValueError as error:
+        raise InternalError(f"`started_at` is `{run.started_at}`; wanted an ISO 8601 instant in UTC") from error
+    return instant.replace(tzinfo=instant.tzinfo or timezone.utc).astimezone(timezone.utc)
+
+
+def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001
+    """The run's only row."""
+    return ({**_run_columns(document.run), **_machine_columns(document.run.machine), **_summary_columns(document)},)
+
+
+def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> RunDocument:
+    """Inverse of `rows`, with the observations read from table `accuracy`."""
+    return RunDocument(
+        schema=row["schema"],
+        run=_read_run(row),
+        observations=observations,
+        summary=Summary(
+            verdict=Verdict(row["verdict"]),
+            exit_code=row["exit_code"],
+            counts=dict(row["counts"]),
+            groups=tuple(from_json(group, Group) for group in row["groups"]),
+        ),
+        next=tuple(row["next"]),
+        stage=row["ci_stage"],
+        baseline=row["baseline"],
+        regressions=tuple(row["regressions"]),
+        unchanged=tuple(row["unchanged"]),
+        sources=tuple(from_json(source, OperatorSource) for source in row["sources"]),
+    )
+
+
+def _run_columns(run: RunRecord) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "ci_key": run.ci.key,
+        "attempt": run.ci.attempt,
+        "event": run.ci.event,
+        "pull_request": run.ci.pull_request,
+        "stage": run.stage.value,
+        "commit": run.commit,
+        "head_commit": run.revision.commit,
+        "ancestors": list(run.revision.ancestors),
+        "base_commit": run.revision.base_commit,
+        "branch": run.revision.branch,
+        "dirty": run.revision.dirty,
+        "started_at": start_of(run),
+        "started_at_text": run.started_at,
+        "duration_ns": run.duration_ns,
+        "tool_version": run.tool_version,
+        "config_hash": run.config_hash,
+    }
+
+
+def _machine_columns(machine: Machine) -> dict[str, Any]:
+    return {
+        "machine_key": machine.key,
+        "system": machine.system,
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        "memory_bytes": machine.memory_bytes,
+        "devices": list(machine.devices),
+        "python": machine.python,
+        "torch": machine.torch,
+        "versions": list(machine.versions.items()),
+        "threads": machine.threads,
+    }
+
+
+def _summary_columns(document: RunDocument) -> dict[str, Any]:
+    return {
+        "schema": document.schema,
+        "verdict": document.summary.verdict.value,
+        "exit_code": document.summary.exit_code,
+        "counts": list(document.summary.counts.items()),
+        "groups": to_struct(document.summary.groups),
+        "next": list(document.next),
+        "ci_stage": document.stage,
+        "baseline": document.baseline,
+        "regressions": list(document.regressions),
+        "unchanged": list(document.unchanged),
+        "sources": to_struct(document.sources),
+    }
+
+
+def _read_run(row: Row) -> RunRecord:
+    return RunRecord(
+        id=row["id"],
+        commit=row["commit"],
+        stage=Stage(row["stage"]),
+        started_at=row["started_at_text"],
+        duration_ns=row["duration_ns"],
+        machine=_read_machine(row),
+        revision=Revision(
+            commit=row["head_commit"],
+            ancestors=tuple(row["ancestors"]),
+            base_commit=row["base_commit"],
+            branch=row["branch"],
+            dirty=row["dirty"],
+        ),
+        ci=CiContext(key=row["ci_key"], attempt=row["attempt"], event=row["event"], pull_request=row["pull_request"]),
+        tool_version=row["tool_version"],
+        config_hash=row["config_hash"],
+    )
+
+
+def _read_machine(row: Row) -> Machine:
+    return Machine(
+        key=row["machine_key"],
+        system=row["system"],
+        cpu=row["cpu"],
+        cores=row["cores"],
+        memory_bytes=row["memory_bytes"],
+        devices=tuple(row["devices"]),
+        python=row["python"],
+        torch=row["torch"],
+        versions=dict(row["versions"]),
+        threads=row["threads"],
+    )
+
+
+TABLE = Table(name="runs", comment="One row per run.", columns=COLUMNS, rows=rows, of_run=False)
