@@ -43,7 +43,8 @@ def logistic_times(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
 
 def gelu_naive(x: Array) -> Array:
     """x/2 * erfc(-x / sqrt(2)), one `math.erfc` per element."""
-    return 0.5 * x * _each_erfc(x * -SQRT_HALF).astype(np.float64)
+    tail: Array = np.asarray(_each_erfc(x * -SQRT_HALF), dtype=np.float64)
+    return 0.5 * x * tail
 
 
 @operator(kind="transcendental", dtypes=FLOATS, devices=("cpu", "cuda"), contract=FLUSHES, x=tensor(SHAPE))

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
-Array = np.ndarray[Any, np.dtype[Any]]
-"""A numpy array of float64, longdouble or int64."""
+Array = npt.NDArray[np.float64]
+"""A numpy array of float64; inside `in_extended` of longdouble, which numpy's types cannot say of one function."""
+
+Positions = npt.NDArray[np.int64]
+"""A numpy array of indices."""
 
 
 def in_float64(reference: Callable[..., Any]) -> Callable[..., Any]:

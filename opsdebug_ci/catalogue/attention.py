@@ -63,7 +63,8 @@ def _array_reference(causal: bool, softmax: Callable[[Array], Array]) -> Callabl
         if causal:
             seen = np.arange(k.shape[-2]) <= np.arange(q.shape[-2])[:, None]
             scores = np.where(seen, scores, -np.inf)
-        return np.einsum("bnst,bntd->bnsd", softmax(scores), v)
+        result: Array = np.einsum("bnst,bntd->bnsd", softmax(scores), v)
+        return result
 
     return reference
 

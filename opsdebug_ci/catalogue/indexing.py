@@ -14,12 +14,12 @@ import torch
 
 from opsdebug_ci import Contract, operator, scalar, tensor
 from opsdebug_ci.catalogue.arithmetic import widen
-from opsdebug_ci.catalogue.arrays import Array, in_float64
+from opsdebug_ci.catalogue.arrays import Array, Positions, in_float64
 from opsdebug_ci.catalogue.cost import flops
 from opsdebug_ci.catalogue.elementwise import FLOATS
 
 
-def random_positions(seed: int, dims: Mapping[str, int], args: Any) -> Array:  # noqa: ARG001 - declared signature
+def random_positions(seed: int, dims: Mapping[str, int], args: Any) -> Positions:  # noqa: ARG001 - declared signature
     """K positions below H for every row, repeats included."""
     generator = np.random.Generator(np.random.Philox(seed))
     return generator.integers(0, max(dims["H"], 1), size=(dims["B"], dims["S"], dims["K"]), dtype=np.int64)
@@ -51,7 +51,7 @@ def _(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 
 @gather.reference("naive")
 @in_float64
-def _(x: Array, index: Array) -> Array:
+def _(x: Array, index: Positions) -> Array:
     result = np.empty(index.shape)
     for b in range(index.shape[0]):
         for s in range(index.shape[1]):
@@ -61,7 +61,7 @@ def _(x: Array, index: Array) -> Array:
 
 @gather.reference("precise")
 @in_float64
-def _(x: Array, index: Array) -> Array:
+def _(x: Array, index: Positions) -> Array:
     return np.take_along_axis(x, index, axis=-1)
 
 
@@ -112,7 +112,7 @@ def _(x: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 @topk.reference("naive")
 @in_float64
-def _(x: Array, k: int) -> tuple[Array, Array]:
+def _(x: Array, k: int) -> tuple[Array, Positions]:
     values = np.empty((*x.shape[:-1], k))
     indices = np.empty((*x.shape[:-1], k), dtype=np.int64)
     for row in np.ndindex(*x.shape[:-1]):
@@ -124,7 +124,7 @@ def _(x: Array, k: int) -> tuple[Array, Array]:
 
 @topk.reference("precise")
 @in_float64
-def _(x: Array, k: int) -> tuple[Array, Array]:
+def _(x: Array, k: int) -> tuple[Array, Positions]:
     indices = np.lexsort((-x, ~np.isnan(x)), axis=-1)[..., :k].astype(np.int64)
     return np.take_along_axis(x, indices, axis=-1), indices
 

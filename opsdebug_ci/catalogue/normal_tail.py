@@ -39,15 +39,17 @@ def _erf_series(z: Array) -> Array:
     for n in range(1, SERIES_TERMS):
         term = term * (2.0 * z * z / (2 * n + 1))
         total += term
-    return 2.0 / math.sqrt(math.pi) * np.exp(-z * z) * total
+    scaled: Array = 2.0 / math.sqrt(math.pi) * np.exp(-z * z) * total
+    return scaled
 
 
 def _fraction(z: Array) -> Array:
-    """sqrt(pi) * exp(z**2) * erfc(z) = 1/(z + (1/2)/(z + 1/(z + (3/2)/(z + ...)))) (DLMF 7.9.1), from the inside out."""
+    """sqrt(pi) * exp(z**2) * erfc(z) = 1/(z + (1/2)/(z + 1/(z + ...))) (DLMF 7.9.1), from the inside out."""
     tail = z.copy()
     for n in range(FRACTION_DEPTH, 0, -1):
         tail = z + (0.5 * n) / tail
-    return _exp_minus_square(z) / (math.sqrt(math.pi) * tail)
+    scaled: Array = _exp_minus_square(z) / (math.sqrt(math.pi) * tail)
+    return scaled
 
 
 def _exp_minus_square(z: Array) -> Array:

@@ -34,7 +34,8 @@ def normalised_rows(x: Array, eps: float) -> Array:
     n = x.shape[-1]
     mean = np.sum(x, axis=-1, keepdims=True) / n
     variance = np.sum((x - mean) ** 2, axis=-1, keepdims=True) / n
-    return (x - mean) / np.sqrt(variance + eps)
+    normal: Array = (x - mean) / np.sqrt(variance + eps)
+    return normal
 
 
 @operator(kind="norm", dtypes=FLOATS, devices=("cpu", "cuda"), x=tensor(SHAPE))
@@ -111,7 +112,8 @@ def _(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 def rms_rows(x: Array, weight: Array) -> Array:
     """RMS norm of the last axis, in the precision of the arguments."""
-    return x / np.sqrt(np.sum(x * x, axis=-1, keepdims=True) / x.shape[-1] + RMS_EPS) * weight
+    normal: Array = x / np.sqrt(np.sum(x * x, axis=-1, keepdims=True) / x.shape[-1] + RMS_EPS) * weight
+    return normal
 
 
 rms_norm.reference("naive")(in_float64(rms_rows))

@@ -36,7 +36,8 @@ def blocked_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def product_rows(a: Array, b: Array) -> Array:
     """Sum of a[m, k] * b[k, n] over k, term by term, in the precision of the arguments."""
-    return np.einsum("mk,kn->mn", a, b)
+    product: Array = np.einsum("mk,kn->mn", a, b)
+    return product
 
 
 def product_columns(a: Array, b: Array) -> Array:
@@ -155,7 +156,8 @@ def _(x: Array, weight: Array, bias: Array) -> Array:
 @in_extended
 def _(x: Array, weight: Array, bias: Array) -> Array:
     patches = sliding_window_view(_padded(x), (KERNEL, KERNEL), axis=(2, 3))
-    return np.einsum("ocij,ncyxij->noyx", weight, patches) + bias[:, None, None]
+    result: Array = np.einsum("ocij,ncyxij->noyx", weight, patches) + bias[:, None, None]
+    return result
 
 
 conv2d.cost(flops(2 * KERNEL**2, "N C O Y X"))

@@ -100,14 +100,16 @@ def _(x: torch.Tensor) -> torch.Tensor:
 def _(x: Array) -> Array:
     peak = np.max(x, axis=-1, keepdims=True, initial=-np.inf)
     peak = np.where(np.isinf(peak), 0.0, peak)
-    return np.log(running_sum(np.exp(x - peak))) + peak[..., 0]
+    logarithm: Array = np.log(running_sum(np.exp(x - peak))) + peak[..., 0]
+    return logarithm
 
 
 @logsumexp.reference("precise")
 @in_extended
 def _(x: Array) -> Array:
     """log(exp(a) + exp(b)) folded over the row."""
-    return np.logaddexp.reduce(x, axis=-1, initial=-np.inf)
+    folded: Array = np.logaddexp.reduce(x, axis=-1, initial=-np.inf)
+    return folded
 
 
 logsumexp.cost(flops(4, SHAPE))

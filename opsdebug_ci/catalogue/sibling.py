@@ -23,7 +23,7 @@ def sibling(
         name,
         function,
         original.inputs if inputs is None else inputs,
-        original.references,
+        {str(which): reference for which, reference in original.references.items()},
         kind=original.kinds,
         dtypes=original.dtypes if dtypes is None else dtypes,
         dims=original.dims if dims is None else dims,

@@ -37,8 +37,9 @@ def _(x: torch.Tensor) -> torch.Tensor:
 
 def softmax_rows(x: Array) -> Array:
     """Softmax of the last axis, in the precision of `x`."""
-    e = np.exp(x - np.max(x, axis=-1, keepdims=True, initial=-np.inf))
-    return e / np.sum(e, axis=-1, keepdims=True)
+    e: Array = np.exp(x - np.max(x, axis=-1, keepdims=True, initial=-np.inf))
+    share: Array = e / np.sum(e, axis=-1, keepdims=True)
+    return share
 
 
 softmax.reference("naive")(in_float64(softmax_rows))
@@ -68,8 +69,9 @@ def _(x: torch.Tensor) -> torch.Tensor:
 
 def log_softmax_rows(x: Array) -> Array:
     """Log-softmax of the last axis, in the precision of `x`."""
-    z = x - np.max(x, axis=-1, keepdims=True, initial=-np.inf)
-    return z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))
+    z: Array = x - np.max(x, axis=-1, keepdims=True, initial=-np.inf)
+    logarithm: Array = z - np.log(np.sum(np.exp(z), axis=-1, keepdims=True))
+    return logarithm
 
 
 log_softmax.reference("naive")(in_float64(log_softmax_rows))

@@ -14,7 +14,7 @@ import torch
 
 from opsdebug_ci import Contract, Operator, operator, tensor
 from opsdebug_ci.catalogue.arithmetic import widen
-from opsdebug_ci.catalogue.arrays import Array, in_extended, in_float64
+from opsdebug_ci.catalogue.arrays import Array, Positions, in_extended, in_float64
 from opsdebug_ci.catalogue.cost import flops
 from opsdebug_ci.catalogue.elementwise import FLOATS, SHAPE
 
@@ -53,13 +53,14 @@ def _(x: Array) -> Array:
 @transpose.reference("precise")
 @in_float64
 def _(x: Array) -> Array:
-    return np.einsum("bij->bji", x)
+    exchanged: Array = np.einsum("bij->bji", x)
+    return exchanged
 
 
 transpose.cost(flops(0, SHAPE))
 
 
-def source_ratio(size: int, aligned: bool) -> tuple[np.ndarray[Any, np.dtype[np.int64]], int]:
+def source_ratio(size: int, aligned: bool) -> tuple[Positions, int]:
     """Source coordinate of each of 2*size outputs as numerators over one denominator.
 
     Aligned corners: i*(n-1)/(2n-1). Otherwise pixel centres, (i + 1/2)/2 - 1/2 = (2i - 1)/4, not below 0.
@@ -95,7 +96,8 @@ def _lerp_axis(x: Array, axis: int, aligned: bool) -> Array:
     fraction = (numerators % denominator) / denominator
     fraction = fraction.reshape([-1 if a == axis else 1 for a in range(x.ndim)])
     high = np.minimum(low + 1, x.shape[axis] - 1)
-    return (1.0 - fraction) * np.take(x, low, axis) + fraction * np.take(x, high, axis)
+    mixed: Array = (1.0 - fraction) * np.take(x, low, axis) + fraction * np.take(x, high, axis)
+    return mixed
 
 
 def _weights(size: int, aligned: bool) -> Array:
@@ -103,7 +105,8 @@ def _weights(size: int, aligned: bool) -> Array:
     numerators, denominator = source_ratio(size, aligned)
     numerators = np.minimum(numerators, (size - 1) * denominator)
     distance = np.abs(numerators[:, None] - denominator * np.arange(size))
-    return np.maximum(denominator - distance, 0).astype(np.longdouble) / denominator
+    weights: Array = np.maximum(denominator - distance, 0).astype(np.longdouble) / denominator
+    return weights
 
 
 def _upsample(name: str, function: Callable[..., torch.Tensor], *, aligned: bool) -> Operator:
@@ -117,7 +120,8 @@ def _upsample(name: str, function: Callable[..., torch.Tensor], *, aligned: bool
 
     def precise(x: Array) -> Array:
         rows, columns = _weights(x.shape[2], aligned), _weights(x.shape[3], aligned)
-        return np.einsum("yi,ncix->ncyx", rows, np.einsum("xj,ncij->ncix", columns, x))
+        enlarged: Array = np.einsum("yi,ncix->ncyx", rows, np.einsum("xj,ncij->ncix", columns, x))
+        return enlarged
 
     return Operator(
         name,
