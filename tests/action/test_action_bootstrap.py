@@ -1,0 +1,132 @@
+"""The action's set-up step on machines that cannot do it; that it works elsewhere is shown by the whole action."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / ".github/action/bootstrap.sh"
+TOOLS = ("bash", "env", "mktemp", "tr", "head", "tail", "grep", "mkdir", "cp", "rm", "cat")
+
+
+class SetUp:
+    """One run of the script with a PATH that holds the tools it needs and the Pythons that are planted."""
+
+    def __init__(self, root: Path) -> None:
+        self.bin = root / "bin"
+        self.bin.mkdir()
+        for tool in TOOLS:
+            found = shutil.which(tool)
+            assert found, tool
+            (self.bin / tool).symlink_to(found)
+        self.temp = root / "temp ü dir"
+        self.temp.mkdir()
+        self.output = root / "output"
+        self.workspace = root / "workspace"
+        self.workspace.mkdir()
+        self.environ = {
+            "PATH": str(self.bin),
+            "GITHUB_ACTION_PATH": str(ROOT),
+            "GITHUB_OUTPUT": str(self.output),
+            "RUNNER_TEMP": str(self.temp),
+            "HOME": str(root),
+        }
+        self.lines: list[str] = []
+
+    def plant(self, name: str, script: str) -> None:
+        """A program called `name` in front of everything."""
+        path = self.bin / name
+        path.write_text(f"#!{self.bin / 'bash'}\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def run(self, **environ: str) -> int:
+        done = subprocess.run(
+            [str(self.bin / "bash"), str(SCRIPT)],
+            env=self.environ | environ,
+            cwd=self.workspace,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.stderr == ""
+        self.lines = done.stdout.splitlines()
+        return done.returncode
+
+    @property
+    def error(self) -> str:
+        """The only command, which is an error and the last line."""
+        assert [line for line in self.lines if line.startswith("::error")] == self.lines[-1:]
+        return self.lines[-1].removeprefix("::error title=opsdebug%3A set-up::")
+
+
+@pytest.fixture
+def set_up(tmp_path: Path) -> SetUp:
+    return SetUp(tmp_path)
+
+
+def test_no_python_at_all(set_up: SetUp) -> None:
+    assert set_up.run() == 3
+    assert set_up.error.startswith("got python3: ")
+    assert "; wanted a Python >= 3.10 with venv and ensurepip on PATH; next: add a step that sets up" in set_up.error
+    assert set_up.output.read_text() == "verdict=error\nexit-code=3\n"
+
+
+def test_a_python_too_old(set_up: SetUp) -> None:
+    set_up.plant("python3", "echo 'it is Python 3.8' >&2; exit 1")
+    assert set_up.run() == 3
+    assert "got python3: it is Python 3.8 python: " in set_up.error
+
+
+def test_the_probe_refuses_old_pythons_by_itself(set_up: SetUp) -> None:
+    """The very words of the probe, run with a version that lies."""
+    probe = SCRIPT.read_text(encoding="utf-8").split("probe='")[1].split("'\n")[0]
+    lie = "import sys; sys.version_info = (3, 9, 18); "
+    done = subprocess.run([sys.executable, "-I", "-c", lie + "\n" + probe], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "it is Python 3.9\n")
+    done = subprocess.run([sys.executable, "-I", "-c", probe], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_shop_window_instead_of_python(set_up: SetUp) -> None:
+    set_up.plant("python3", "echo 'Python was not found; run without arguments to install' >&2; exit 49")
+    assert set_up.run() == 3
+    assert "got python3: Python was not found; run without arguments to install" in set_up.error
+
+
+@pytest.mark.slow
+def test_no_index_and_no_wheels(set_up: SetUp, tmp_path: Path) -> None:
+    (set_up.bin / "python3").symlink_to(sys.executable)
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    for module in ("sitecustomize.py", "json.py", "pip.py", "setuptools.py"):
+        text = f"open({str(tmp_path / 'executed')!r}, 'a').write({module!r})\n"
+        (planted / module).write_text(text, encoding="utf-8")
+        (set_up.workspace / module).write_text(text, encoding="utf-8")
+    code = set_up.run(PIP_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull, PYTHONPATH=str(planted), PIP_USER="1")
+    assert code == 3
+    assert "No matching distribution found" in "\n".join(set_up.lines)
+    assert set_up.error.startswith("got ERROR: ")
+    assert set_up.error.endswith("fill a directory of wheels and name it in the `wheelhouse` input")
+    assert set_up.lines[0].startswith("::stop-commands::opsdebug_")
+    assert set_up.lines[-2] == f"::{set_up.lines[0].removeprefix('::stop-commands::')}::"
+    assert not (tmp_path / "executed").exists(), "the workspace reached the control side"
+
+
+@pytest.mark.parametrize("value", ["nowhere", "-", 'a";id;"', "$(id)", "x\n::error::y"])
+def test_a_wheelhouse_that_is_none(set_up: SetUp, value: str) -> None:
+    assert set_up.run(OPSDEBUG_INPUT_WHEELHOUSE=value) == 2
+    shown = value.replace("\n", "%0A")
+    assert set_up.error.startswith(f'got `wheelhouse` "{shown}"; wanted a directory of wheels; next: fill it with')
+    assert len(set_up.lines) == 1
+
+
+def test_a_temporary_directory_that_is_none(set_up: SetUp, tmp_path: Path) -> None:
+    assert set_up.run(RUNNER_TEMP=str(tmp_path / "none")) == 3
+    assert "where nothing can be written; wanted a writable directory" in set_up.error
