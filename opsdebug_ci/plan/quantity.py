@@ -28,7 +28,7 @@ BYTES_PER_UNIT: dict[str, float] = {
 DURATION_EXPECTED = f'a duration above 0 ({", ".join(SECONDS_PER_UNIT)}), e.g. 60 or "2 min"'
 """What a duration looks like, for messages."""
 
-MEMORY_EXPECTED = f'an amount above 0 ({", ".join(BYTES_PER_UNIT)}), e.g. "4 GiB"'
+MEMORY_EXPECTED = f'memory above 0 ({", ".join(BYTES_PER_UNIT)}), e.g. "4 GiB"'
 """What an amount of memory looks like, for messages."""
 
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([A-Za-z]*)\s*")

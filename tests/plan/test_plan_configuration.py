@@ -167,7 +167,7 @@ def test_every_mistake_is_told_at_once_with_file_and_line(tmp_path: Path) -> Non
           pyproject.toml:11: `performance` is true; wanted one of off, nightly, pr
           pyproject.toml:12: `store` is "ftp://host/store"; wanted a directory, branch:NAME, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX
           pyproject.toml:13: `timeout` is "5 parsecs"; wanted a duration above 0 (ms, s, min, h), e.g. 60 or "2 min"
-          pyproject.toml:14: `memory` is 0; wanted an amount above 0 (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB), e.g. "4 GiB"
+          pyproject.toml:14: `memory` is 0; wanted memory above 0 (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB), e.g. "4 GiB"
           pyproject.toml:15: `peaks.float32` is "fast"; wanted a number above 0
           pyproject.toml:15: `peaks.bandwith` is not a key; did you mean `bandwidth`?
           pyproject.toml:20: `threshold.gelu` is -1; wanted a number above 0
