@@ -70,7 +70,7 @@ if ! (CDPATH='' cd -- "$work/source" && isolated "$control" -I -m pip install "$
   printf '::stop-commands::%s\n' "$stop"
   tail -n 40 "$log"
   printf '\n::%s::\n' "$stop"
-  reason=$(grep -oE '(ERROR|error): .*' "$log" | head -n 1) || reason="a failing pip; its log is above"
+  reason=$(grep -oE 'ERROR: .*' "$log" | head -n 1) || reason="a failing pip; its log is above"
   refuse 3 "$reason" "the dependencies of opsdebug-ci" "give the runner a package index, or fill a directory of wheels and name it in the \`wheelhouse\` input"
 fi
 rm -rf "$work/source"
