@@ -1,0 +1,117 @@
+"""Everything the worker's encoder writes is read back equal; anything else is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from opsdebug_ci.errors import WorkerError
+from opsdebug_ci.execution.wire_reader import REPLIES, read_reply
+from opsdebug_ci.model import (
+    Calibration,
+    Catalogue,
+    Contract,
+    DiscoveryFault,
+    Durations,
+    ExceptionFacts,
+    Kind,
+    Layout,
+    Machine,
+    MemoryReading,
+    Observation,
+    OperatorDescription,
+    Phase,
+    ProbeReading,
+    ProcessFacts,
+    ReferenceKind,
+    ReferenceReading,
+    Status,
+    TensorDescription,
+    ValueDomain,
+)
+from opsdebug_ci.model.message import Breadcrumb, Reply
+from opsdebug_ci.model.wire import encode
+
+DESCRIPTION = OperatorDescription(
+    name="gelu",
+    kind=Kind.TRANSCENDENTAL,
+    dtypes=("float32", "bfloat16"),
+    dims={"B": 1, "S": 128},
+    fixed_dims=("S",),
+    tensors=(
+        TensorDescription(
+            name="x", shape="B S", dtype=None, layouts=(Layout.CONTIGUOUS, Layout.STRIDED), values=ValueDomain.ANY
+        ),
+    ),
+    own_inputs=False,
+    references=(ReferenceKind.TORCH, ReferenceKind.PRECISE),
+    devices=("cpu",),
+    contract=Contract(mutates=("x",), index=("x", -1), atol=1e-3),
+    has_cost=True,
+    module="ops.py",
+    source_file="/a/ops.py",
+    source_line=3,
+    source_files=("/a/ops.py",),
+)
+
+MESSAGES: tuple[Reply, ...] = (
+    Breadcrumb(phase=Phase.REFERENCE, detail="naive"),
+    Catalogue(operators=(DESCRIPTION,), faults=(DiscoveryFault(where="a.py", found="x", expected="y", next_step="z"),)),
+    Observation(
+        case_id="00ff",
+        status=Status.RAISED,
+        exception=ExceptionFacts(type="ValueError", message="é\n\x00", frames=("a.py:1 f",)),
+        process=ProcessFacts(signal="SIGSEGV", exit_code=None, phase=Phase.FUNCTION, detail=None, log_tail="…"),
+        references=(ReferenceReading(reference=ReferenceKind.NAIVE, derived=False, answered=True, reason=None),),
+        memory=(MemoryReading(argument="x", inside=False, bytes_changed=4, first_offset=-4),),
+        durations=Durations(total_ns=10**15, function_ns=1, reference_ns=2),
+    ),
+    Calibration(
+        device="cpu",
+        probes=(ProbeReading(probe="memcpy", size_bytes=8, samples_ns=(1, 2), bandwidth_bytes_per_s=1e10),),
+    ),
+    Machine(
+        key="k",
+        system="s",
+        cpu="c",
+        cores=1,
+        memory_bytes=2**40,
+        devices=(),
+        python="3.11",
+        torch="2.6",
+        versions={"numpy": "2"},
+        threads=1,
+    ),
+)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_what_a_worker_encodes_is_read_back_equal(message: Reply) -> None:
+    assert read_reply(encode(message).encode()) == message
+
+
+def test_every_reply_is_covered_above() -> None:
+    assert {type(message) for message in MESSAGES} == set(REPLIES)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b"\xff\xfe",
+        b'{"phase":"inputs"}',
+        b'{"type":"RunCase"}',
+        b'{"type":7}',
+        b'{"type":"Breadcrumb","phase":"sleeping"}',
+        b'{"type":"Breadcrumb","phase":"inputs","detail":3}',
+        b'{"type":"Observation","case_id":"a"}',
+        b'{"type":"Observation","case_id":"a","status":"ran","repeat_mismatches":NaN}',
+        b'{"type":"Observation","case_id":"a","status":"ran","repeat_mismatches":true}',
+        b'{"type":"Observation","case_id":"a","status":"ran","outputs":' + b"[" * 100_000,
+    ],
+)
+def test_anything_else_is_refused(line: bytes) -> None:
+    with pytest.raises(WorkerError, match="the worker sent a"):
+        read_reply(line)
