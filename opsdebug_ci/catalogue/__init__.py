@@ -9,6 +9,7 @@ from opsdebug_ci import Operator
 from opsdebug_ci.catalogue import (
     activations,
     attention,
+    compiled,
     elementwise,
     indexing,
     normalisation,
@@ -16,6 +17,7 @@ from opsdebug_ci.catalogue import (
     reductions,
     softmaxes,
     spatial,
+    triton_operators,
 )
 
 _MODULES = (
@@ -28,7 +30,12 @@ _MODULES = (
     attention,
     spatial,
     indexing,
+    triton_operators,
+    compiled,
 )
 
 OPERATORS: list[Operator] = [item for module in _MODULES for item in module.OPERATORS]
 """Every built-in operator that can run on this machine."""
+
+UNAVAILABLE: dict[str, str] = {**triton_operators.UNAVAILABLE, **compiled.UNAVAILABLE}
+"""Name of each built-in operator that cannot run here -> the reason, in a sentence."""
