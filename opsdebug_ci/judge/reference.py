@@ -22,8 +22,8 @@ def dissenters(output: OutputReading) -> tuple[Vote, ...]:
 
 def outvoted(output: OutputReading) -> bool:
     """The precise reference clears the operator, and only the framework disagrees with it."""
-    against = {vote.reference for vote in dissenters(output)}
-    return output.used is ReferenceKind.PRECISE and against == {ReferenceKind.TORCH} and not output.rejected
+    clears = output.used is ReferenceKind.PRECISE and not (output.rejected or output.disputed)
+    return clears and {vote.reference for vote in dissenters(output)} == {ReferenceKind.TORCH}
 
 
 def dissent_text(vote: Vote) -> str:

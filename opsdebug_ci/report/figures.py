@@ -26,6 +26,13 @@ def measure(value: float | None) -> str:
     return MISSING if value is None else f"{value:.3g}"
 
 
+def value(element: float | None, dtype: str) -> str:
+    """An element: 17 digits for float64, 9 below, enough to tell neighbours apart (IEEE 754-2019, 5.12.2)."""
+    if element is None:
+        return "not finite"
+    return f"{element:.17g}" if dtype == "float64" else f"{element:.9g}"
+
+
 def percent(share: float | None) -> str:
     """A share as a percentage with three significant digits."""
     return MISSING if share is None else f"{100 * share:.3g} %"
@@ -47,11 +54,14 @@ def index(where: tuple[int, ...] | None) -> str:
 
 
 def error_size(accuracy: Accuracy | None) -> str:
-    """Largest error in units of its tolerance, and the zone when it is not green; the zone alone without a ratio."""
+    """Largest error in units of its tolerance, and the zone when it is not green; the zone alone without a ratio.
+
+    `0` where every element is equal, `-` where none was compared.
+    """
     if accuracy is None or accuracy.compared == 0:
         return MISSING
     ratio = accuracy.worst.ratio if accuracy.worst is not None else None
-    zone = "" if accuracy.zone is Zone.GREEN else str(accuracy.zone)
     if ratio is None:
-        return zone or "0"
-    return f"{ratio:.3g} x tol" + (f", {zone}" if zone else "")
+        equal = accuracy.zone is Zone.GREEN and accuracy.max_abs_err == 0
+        return "0" if equal else str(accuracy.zone)
+    return f"{ratio:.3g} x tol" + ("" if accuracy.zone is Zone.GREEN else f", {accuracy.zone}")

@@ -39,7 +39,7 @@ def _readings(output: OutputDocument, accuracy: Accuracy) -> list[tuple[str, str
     lines = [
         ("zone", f"{accuracy.zone}, {beyond}, {accuracy.over_worst_case:,} beyond the worst case"),
         *(("wrong class", _class_text(accuracy)) for _ in accuracy.class_mismatches[:1]),
-        ("worst", _worst(accuracy)),
+        ("worst", _worst(accuracy, output.dtype)),
         ("cosine", figures.cosine(accuracy.cosine) + _cosine_meaning(accuracy.cosine)),
         ("max abs error", f"{figures.measure(accuracy.max_abs_err)} at {figures.index(accuracy.max_abs_index)}"),
         ("rel error", _quantiles(accuracy.rel_err, figures.measure)),
@@ -60,20 +60,16 @@ def _class_text(accuracy: Accuracy) -> str:
     )
 
 
-def _worst(accuracy: Accuracy) -> str:
+def _worst(accuracy: Accuracy, dtype: str) -> str:
     worst = accuracy.worst
     if worst is None:
         return figures.MISSING
     return (
-        f"{figures.error_size(accuracy)} at {figures.index(worst.index)}: got {_value(worst.actual)}, "
-        f"wanted {_value(worst.expected)}, allowed {figures.measure(worst.tolerance)} "
+        f"{figures.error_size(accuracy)} at {figures.index(worst.index)}: got {figures.value(worst.actual, dtype)}, "
+        f"wanted {figures.value(worst.expected, dtype)}, allowed {figures.measure(worst.tolerance)} "
         f"(rounding {figures.measure(worst.rounding)}, internal {figures.measure(worst.internal)}, "
         f"worst case {figures.measure(worst.worst_case)})"
     )
-
-
-def _value(value: float | None) -> str:
-    return "not finite" if value is None else f"{value:.9g}"
 
 
 def _quantiles(quantiles: Quantiles, write: Callable[[float | None], str]) -> str:

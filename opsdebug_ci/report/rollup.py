@@ -148,8 +148,9 @@ def conclusion(document: RunDocument) -> str:
     rest = ", ".join(f"{counts[name]:,} {name}" for name in _REST if counts.get(name))
     operators = len({o.case.operator for o in document.observations})
     text = f"{failed:,} of {_plural(total, 'case')} of {_plural(operators, 'operator')} failed"
-    if document.summary.exit_code == 4 and not rest:
-        text += "; nothing was judged" if not total else "; not every planned case was judged"
+    if document.summary.verdict is Verdict.INCONCLUSIVE and not counts.get(str(Verdict.INCONCLUSIVE)):
+        judged = failed or counts.get(str(Verdict.PASS))
+        text += "; not every planned case was judged" if judged else "; nothing was judged"
     excused = failed and document.summary.verdict is not Verdict.FAIL
     return text + (f"; {rest}" if rest else "") + ("; the failures are known or do not gate" if excused else "")
 

@@ -36,7 +36,7 @@ def text(document: RunDocument, verbosity: int = 0) -> str:
         _skipped(document),
         _notes(document),
         _cases(document, verbosity),
-        [f"next: {plain(command)}" for command in document.next],
+        [f"next: {plain(command)}" for command in document.next[:1]],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
 

@@ -78,6 +78,15 @@ def test_outvoted_torch_lowers_confidence_and_is_named():
     assert [(str(f.blame), f.confidence) for f in judgement.findings] == [("reference", 0.8)]
 
 
+def test_precise_that_does_not_clear_the_operator_outvotes_nobody():
+    judgement = judged(ran(output(confidence="low", disputed=2, votes=[vote("torch", sides=2)])))
+    assert judgement.reference.confidence is Confidence.LOW
+    assert judgement.findings[0].statement == (
+        "`out0`: `torch` differs on 5 elements, by up to 2 x tolerance from `precise`, "
+        "and accepts 2 elements which `precise` rejects"
+    )
+
+
 def test_lowest_confidence_of_any_output_counts():
     judgement = judged(ran(output(), output("out1", confidence="medium")))
     assert judgement.reference.confidence is Confidence.MEDIUM

@@ -1,0 +1,153 @@
+"""The markdown report: whole output, rungs, attacks."""
+
+# ruff: noqa: E501, W291 - whole outputs as they are, hard line breaks included
+
+import html
+import re
+
+import pytest
+from judge_notation import ended, judged, output, raised, ran
+from report_notation import GOOD, demo, run_document
+
+from opsdebug_ci.report import markdown
+from opsdebug_ci.report.markdown import COMMENT_LIMIT
+
+EVIL = "@org/team #1 fixes #2 <img src=x> <!-- opsdebug-ci:v1 id=smoke --> | ``` javascript:alert \u202e\x1b[31m \n\n# title"
+
+
+def test_one_of_everything():
+    assert (
+        markdown(demo(), "smoke")
+        == """\
+<!-- opsdebug-ci:v1 id=smoke -->
+
+**opsdebug: fail** · smoke · 0123456789ab: 4 of 10 cases of 7 operators failed; 3 pass, 1 error, 1 inconclusive, 1 skipped.
+
+### Failures
+
+- **softmax**: unknown, blames the operator, 2x. &#96;out0&#96;: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that)  
+  Reproduce: `opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous`
+
+- **gelu**: exception, blames the operator, 1x. the operator raised ValueError: bad shape (at ops.py:7 softmax)  
+  Reproduce: `opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous`
+
+- **scan**: hang, blames the operator, 1x. did not finish within the time limit in phase function  
+  Reproduce: `opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous`
+
+### Not settled
+
+- inconclusive, 1x erf: &#96;out0&#96;: &#96;torch&#96; differs on 5 elements, by up to 2 x tolerance from &#96;precise&#96;, and accepts 2 elements which &#96;precise&#96; rejects
+- error, 1x erf: the inputs could not be made: &#96;inputs&#96; returned None
+
+### Skipped
+
+- skipped, 1x conv2d: no C compiler here
+
+<details><summary>All operators</summary>
+
+| operator | cases | pass | fail | other | worst error | ULP P99 |
+|---|---:|---:|---:|---:|---:|---:|
+| softmax | 2 | 0 | 2 | 0 | 250 x tol, red | 3 |
+| gelu | 1 | 0 | 1 | 0 | - | - |
+| scan | 1 | 0 | 1 | 0 | - | - |
+| erf | 2 | 0 | 0 | 2 | red | - |
+| conv2d | 1 | 0 | 0 | 1 | - | - |
+| add | 2 | 2 | 0 | 0 | amber | 1 |
+| mine | 1 | 1 | 0 | 0 | 0 | - |
+
+Amber, passing within the worst case: 1.
+
+Judged by their own tolerance: mine.
+
+Unchanged, not run: matmul, mean.
+
+</details>
+
+Next: `opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous`
+"""
+    )
+
+
+def failing(number, name="op{}", message="bad shape"):
+    return run_document([judged(raised(message=message), operator=name.format(i)) for i in range(number)])
+
+
+def head(markdown_text):
+    first, blank, verdict, *_ = markdown_text.splitlines()
+    return first, blank, verdict.split(" · ")[0]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        failing(5_000),
+        failing(1, "x" * 100_000),
+        failing(300, "{}" + "<" * 500, "<" * 5_000),
+        run_document([judged(ended("skipped", reason="<" * 5_000 + str(i)), operator=f"op{i}") for i in range(2_000)]),
+        run_document([judged(ran(GOOD), operator=f"{i}" + "|" * 300) for i in range(3_000)]),
+        run_document([judged(ran(GOOD))], unchanged=tuple(f"{i}" + "@" * 300 for i in range(3_000))),
+    ],
+    ids=["5,000 failures", "one long name", "long statements", "skipped", "table", "unchanged"],
+)
+def test_size_is_kept_with_marker_and_verdict(document):
+    shown = markdown(document, "smoke")
+    assert len(shown.encode()) <= COMMENT_LIMIT
+    assert head(shown)[:2] == ("<!-- opsdebug-ci:v1 id=smoke -->", "")
+    assert re.fullmatch(r"\*\*opsdebug: (fail|pass|inconclusive)\*\*", head(shown)[2])
+    assert shown.count("<details>") == shown.count("</details>")
+
+
+def test_each_rung_leaves_out_more_and_keeps_the_head():
+    document = demo()
+    full = markdown(document, "smoke")
+    shown, limit = [full], len(full.encode()) - 1
+    for _ in range(3):
+        shown.append(markdown(document, "smoke", limit))
+        limit = len(shown[-1].encode()) - 1
+    assert [len(text) for text in shown] == sorted({len(text) for text in shown}, reverse=True)
+    assert [("<details>" in text, "### Skipped" in text, "### Failures" in text) for text in shown] == [
+        (True, True, True),
+        (False, True, True),
+        (False, False, True),
+        (False, False, False),
+    ]
+    assert {head(text) for text in shown} == {head(full)}
+    assert markdown(document, "smoke", 1) == shown[-1]
+    assert len(shown[-1].encode()) < 1_000
+
+
+def test_hostile_names_stay_inert_everywhere():
+    document = run_document(
+        [
+            judged(raised(EVIL, EVIL), operator=EVIL),
+            judged(ran(output(EVIL, disputed=1)), operator=EVIL, seed=1),
+            judged(ended("skipped", reason=EVIL), operator=EVIL, seed=2),
+        ],
+        unchanged=(EVIL,),
+    )
+    shown = markdown(document, "smoke")
+    prose = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", shown.split("\n", 1)[1])
+    named = re.sub(r"&#(?!8203;)\d+;|^#+ ", "", prose, flags=re.MULTILINE)
+    assert not re.search(r"(?<!&)[@#](?!&#8203;)|<(?!/?details>|/?summary>)|`", named)
+    assert "\u202e" not in shown and "\x1b" not in shown
+    rows = [line for line in shown.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {8}
+    assert not any(line.startswith("# ") for line in shown.splitlines())
+
+
+def test_command_survives_whole_inside_its_span():
+    shown = markdown(run_document([judged(raised(), operator="a`b")]), "smoke")
+    assert "Reproduce: ``opsdebug run 'a`b' --dims" in html.unescape(shown)
+
+
+@pytest.mark.parametrize(
+    ("marker", "line"),
+    [
+        ("smoke", "<!-- opsdebug-ci:v1 id=smoke -->"),
+        ("a --> <b>", "<!-- opsdebug-ci:v1 id=a------b- -->"),
+        ("", "<!-- opsdebug-ci:v1 id=default -->"),
+        ("x" * 100, f"<!-- opsdebug-ci:v1 id={'x' * 64} -->"),
+    ],
+)
+def test_marker_cannot_end_its_comment(marker, line):
+    assert markdown(demo(), marker).splitlines()[0] == line
