@@ -9,15 +9,12 @@ from opsdebug_ci.model.judgement import ReferenceUse
 from opsdebug_ci.model.observation import Observation, OutputReading, Vote
 from opsdebug_ci.model.vocabulary import Confidence, ReferenceKind
 
-DISSENT = 0.5
-"""Disagreement, in quarters of the tolerance, from which confidence 1 - d falls below medium."""
-
 _WORST_FIRST = (Confidence.LOW, Confidence.MEDIUM, Confidence.HIGH)
 
 
 def dissenters(output: OutputReading) -> tuple[Vote, ...]:
-    """Votes that differ from the used reference by more than medium confidence allows."""
-    return tuple(v for v in output.votes if v.elements > 0 or (v.disagreement or 0.0) > DISSENT)
+    """Votes that differ from the used reference, on any element, by more than references may differ."""
+    return tuple(vote for vote in output.votes if vote.elements)
 
 
 def outvoted(output: OutputReading) -> bool:
@@ -28,7 +25,7 @@ def outvoted(output: OutputReading) -> bool:
 
 def dissent_text(vote: Vote) -> str:
     """Who disagrees, and by how much."""
-    distance = "" if vote.disagreement is None else f", by up to {vote.disagreement / 4:.3g} x tolerance"
+    distance = "" if vote.disagreement is None else f", by up to {vote.disagreement:.3g} x what references may"
     return f"`{vote.reference}` differs on {vote.elements:,} elements{distance}"
 
 

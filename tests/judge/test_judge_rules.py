@@ -197,6 +197,20 @@ def test_own_tolerance_is_stated_and_promises_nothing_about_summation():
     assert "summation" not in statement
 
 
+@pytest.mark.parametrize(
+    ("kind", "contract", "dtype", "ending"),
+    [
+        ("scan", Contract(accumulate="float16"), "float16", "; no order of summation in float16 can produce it"),
+        ("matmul", Contract(), "float64", "; no order of summation in float64 can produce it"),
+        ("matmul", Contract(allow=("tf32",)), "float32", "(error 250 x that)"),
+        ("elementwise", Contract(), "float32", "(error 250 x that)"),
+    ],
+)
+def test_the_strongest_sentence_is_only_said_where_its_bound_holds(kind, contract, dtype, ending):
+    reading = output(rejected=1, kind=kind, bad="1.25 for 1 allowed 0.001 at 0 [0.01]")
+    assert judged(ran(reading), contract, dtype=dtype).findings[0].statement.endswith(ending)
+
+
 def test_values_wrong_beside_classes_lower_confidence():
     alone = judged(ran(output(rejected=3, classes="nan->normal:3"))).findings[0]
     among = judged(ran(output(rejected=50, classes="nan->normal:3"))).findings[0]

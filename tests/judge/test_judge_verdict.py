@@ -74,7 +74,7 @@ def test_outvoted_torch_lowers_confidence_and_is_named():
     judgement = judged(ran(output(confidence="low", votes=[vote("torch", elements=5, disagreement=8.0)])))
     assert judgement.reference.used is ReferenceKind.PRECISE
     assert judgement.reference.confidence is Confidence.MEDIUM
-    assert judgement.reference.dissent == "`torch` differs on 5 elements, by up to 2 x tolerance"
+    assert judgement.reference.dissent == "`torch` differs on 5 elements, by up to 8 x what references may"
     assert [(str(f.blame), f.confidence) for f in judgement.findings] == [("reference", 0.8)]
 
 
@@ -82,9 +82,15 @@ def test_precise_that_does_not_clear_the_operator_outvotes_nobody():
     judgement = judged(ran(output(confidence="low", disputed=2, votes=[vote("torch", sides=2)])))
     assert judgement.reference.confidence is Confidence.LOW
     assert judgement.findings[0].statement == (
-        "`out0`: `torch` differs on 5 elements, by up to 2 x tolerance from `precise`, "
-        "and accepts 2 elements which `precise` rejects"
+        "`out0`: compared with `precise`, `torch` differs on 5 elements, by up to 8 x what references may, "
+        "and it accepts 2 elements which `precise` rejects"
     )
+
+
+def test_reference_that_differs_within_what_it_may_is_no_dissent():
+    judgement = judged(ran(output(votes=[vote("torch", elements=0, disagreement=0.9)])))
+    assert judgement.reference.dissent is None
+    assert judgement.findings == ()
 
 
 def test_lowest_confidence_of_any_output_counts():

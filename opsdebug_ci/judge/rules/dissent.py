@@ -20,7 +20,7 @@ def dissent(subject: Subject) -> Iterator[Finding]:
 
 
 def _finding(subject: Subject, output: OutputReading, vote: Vote) -> Finding:
-    statement = f"`{output.name}`: {dissent_text(vote)} from `{output.used}`{_consequence(output, vote)}"
+    statement = f"`{output.name}`: compared with `{output.used}`, {dissent_text(vote)}{_consequence(output, vote)}"
     evidence: Evidence = {
         "output": output.name,
         "used": str(output.used),
@@ -37,5 +37,5 @@ def _consequence(output: OutputReading, vote: Vote) -> str:
     if outvoted(output):
         return f", which clears the operator: `{vote.reference}` is suspect"
     if vote.sides_with_operator:
-        return f", and accepts {vote.sides_with_operator:,} elements which `{output.used}` rejects"
+        return f", and it accepts {vote.sides_with_operator:,} elements which `{output.used}` rejects"
     return ": no verdict can rest on either"

@@ -38,14 +38,19 @@ def _statement(subject: Subject, output: OutputReading, accuracy: Accuracy) -> s
 
 
 def _impossible(subject: Subject, output: OutputReading, worst: WorstElement) -> str:
-    """The strongest sentence there is: the bound of Higham, ASNA 2nd ed., eq. 3.5 holds for every order."""
-    if output.kind not in SUMMING or subject.contract.overrides_tolerance:
+    """The strongest sentence there is: the bound of Higham, ASNA 2nd ed., eq. 3.5 holds for every order.
+
+    Silent where that bound was not computed (no internal part) or is not the one in force (the user's own, tf32).
+    """
+    contract = subject.contract
+    if output.kind not in SUMMING or contract.overrides_tolerance or "tf32" in contract.allow:
         return ""
-    if worst.actual is None or worst.expected is None or worst.worst_case is None:
+    if worst.actual is None or worst.expected is None or worst.worst_case is None or not worst.internal:
         return ""
     if not abs(worst.actual - worst.expected) > worst.worst_case:
         return ""
-    return f"; no order of summation in {subject.contract.accumulate} can produce it"
+    accumulator = "float64" if subject.case.dtype == "float64" else contract.accumulate
+    return f"; no order of summation in {accumulator} can produce it"
 
 
 def _evidence(output: OutputReading) -> dict[str, EvidenceValue]:
