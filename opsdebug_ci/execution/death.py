@@ -64,7 +64,7 @@ class Death:
     @property
     def sentence(self) -> str:
         """How it ended, and doing what."""
-        return f"the worker was {self.how}, {_time(self.breadcrumb)}"
+        return f"the worker was {self.how}, {_when(self.breadcrumb)}"
 
     @property
     def last_words(self) -> str:
@@ -122,7 +122,7 @@ _DOING = {
 }
 
 
-def _time(breadcrumb: Breadcrumb | None) -> str:
+def _when(breadcrumb: Breadcrumb | None) -> str:
     if breadcrumb is None:
         return "before it began"
     detail = f" ({breadcrumb.detail})" if breadcrumb.detail else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -64,8 +65,21 @@ def shout_and_leave() -> None:
 
 
 def shout_for_ever() -> None:
+    """About two megabytes a second."""
     while True:
-        shout()
+        sys.stderr.write("x" * 2000)
+        time.sleep(0.001)
+
+
+def kill_itself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fall_to_the_kernel() -> None:
+    """Ends as the kernel's out-of-memory killer ends a process: SIGKILL, and the group's counter goes up."""
+    with open(os.environ["FAKE_COUNTER"], "w") as counter:
+        counter.write("oom 2\noom_kill 2\n")
+    kill_itself()
 
 
 def spawn_sleeper() -> None:
@@ -105,6 +119,8 @@ ACTS = {
         shout,
         shout_and_leave,
         shout_for_ever,
+        kill_itself,
+        fall_to_the_kernel,
         spawn_sleeper,
         hold_reply_pipe,
         nap,

@@ -88,7 +88,7 @@ def test_a_hang_is_stopped_in_time_and_says_where(make_pool: MakePool, tmp_path:
     pool.describe(["ops"], tmp_path)
     start = time.monotonic()
     seen = observe(pool, operator, "add")
-    assert 1.0 <= time.monotonic() - start < 4.0
+    assert 1.0 <= time.monotonic() - start < 10.0
     death = seen[operator]
     assert death.status is Status.TIMED_OUT
     assert death.reason == "the worker was stopped after 1 s without an answer, while running the operator."
@@ -224,7 +224,7 @@ def test_leaving_early_takes_back_the_rest(make_pool: MakePool, tmp_path: Path) 
     running.close()
     start = time.monotonic()
     pool.close()
-    assert time.monotonic() - start < 2.0
+    assert time.monotonic() - start < 10.0
 
 
 def test_run_before_describe_is_our_own_mistake(make_pool: MakePool) -> None:
