@@ -4,7 +4,7 @@ Decides what is green (statistically explained), amber (explained only by the wo
 nothing a correct operator does). A tolerance is a statement about the contract, so the bound says its terms in words.
 
     tolerance  = u_o*|y| + eta_o + lambda * deviation
-    worst case = u_o*|y| + eta_o + max(2 * lambda * deviation, worst deviation)
+    worst case = u_o*|y| + eta_o + max(2 * lambda * deviation, worst deviation, lambda * operand deviation)
 
 u_o: unit roundoff of the output dtype; eta_o: half its smallest subnormal (Higham, ASNA 2nd ed., eq. 2.8);
 deviation: `spread`; lambda = max(6, sqrt(2*ln(N/1e-3))): at most one false green violation in a thousand outputs of N
@@ -98,7 +98,10 @@ def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -
         tolerance, worst_case = rounding, 2 * rounding
     else:
         tolerance = rounding + gain * multiple * spread.deviation
-        worst_case = rounding + gain * torch.maximum(2 * multiple * spread.deviation, spread.worst)
+        explained = torch.maximum(2 * multiple * spread.deviation, spread.worst)
+        if spread.operand is not None:
+            explained = torch.maximum(explained, multiple * spread.operand)
+        worst_case = rounding + gain * explained
     return Bound(
         rounding=rounding, tolerance=tolerance, worst_case=worst_case, exact=False, text=_words(terms, multiple, eta)
     )

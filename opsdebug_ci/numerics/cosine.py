@@ -12,16 +12,20 @@ import torch
 
 from opsdebug_ci.errors import ShapeMismatchError
 
-_CHUNK = 1 << 20
-"""Elements widened to float64 at a time: 8 MiB each, near the size of a cache."""
+CHUNK = 1 << 17
+"""Elements widened to float64 at a time: 1 MiB each, which stays in a cache."""
+
+_SAFE = 2.0**200
+"""Within 1/_SAFE ... _SAFE products of two sums of 2**40 squares stay in float64, and squares that underflow (below
+2**-1074) are too small beside the largest (above 2**-400) to matter."""
 
 
 def cosine(actual: torch.Tensor, expected: torch.Tensor) -> float | None:
-    """sum(a*y) / sqrt(sum(a*a) * sum(y*y)) in float64, a and y each divided by its largest magnitude first.
+    """sum(a*y) / sqrt(sum(a*a) * sum(y*y)) in float64, extreme a or y divided by its largest magnitude first.
 
     The division keeps squares from over- and underflowing (as the scaled sum of squares of Blue, "A portable Fortran
     program to find the Euclidean norm of a vector", ACM TOMS 4(1), 1978). Equivalent to the quotient over the whole
-    flattened tensors; sums are blocked, so the relative error is a few units of 2**-53 times log2 of the size.
+    flattened tensors; sums are blocked, so the relative error is far below 2**-53 times the square root of the size.
 
     Args:
         actual: any dtype the project compares, any shape.
@@ -39,26 +43,46 @@ def cosine(actual: torch.Tensor, expected: torch.Tensor) -> float | None:
     if actual.numel() == 0:
         return None
     left, right = actual.detach().reshape(-1), expected.detach().reshape(-1)
-    left_scale, right_scale = _largest(left), _largest(right)
-    if not (math.isfinite(left_scale) and math.isfinite(right_scale)):
+    left_size, right_size = largest_magnitude(left), largest_magnitude(right)
+    if not (math.isfinite(left_size) and math.isfinite(right_size)):
         return None
-    if left_scale == 0 or right_scale == 0:
-        return float(left_scale == right_scale)
-    return _quotient(left, right, left_scale, right_scale)
+    if left_size == 0 or right_size == 0:
+        return float(left_size == right_size)
+    return _quotient(left, right, left_size, right_size)
 
 
-def _quotient(left: torch.Tensor, right: torch.Tensor, left_scale: float, right_scale: float) -> float:
+def largest_magnitude(values: torch.Tensor) -> float:
+    """max |x| of a flat, non-empty tensor of any dtype, as float64; NaN or infinite when any element is."""
+    bounds = [torch.aminmax(chunk.to(torch.float64)) for chunk in torch.split(values, CHUNK)]
+    sizes = torch.stack([bound for pair in bounds for bound in pair]).abs_()
+    return float(sizes.max())
+
+
+def scaled(values: torch.Tensor, size: float) -> torch.Tensor:
+    """Widen to float64, and divide by `size`, the largest magnitude, where squares could leave float64.
+
+    Args:
+        values: any dtype, any shape; finite.
+        size: max |x| over the whole tensor `values` belongs to, > 0 and finite.
+
+    Returns:
+        float64, same shape: the values themselves, or dimensionless within -1 ... 1.
+    """
+    wide = values.to(torch.float64)
+    return wide if divisor(size) == 1.0 else wide / size
+
+
+def divisor(size: float) -> float:
+    """What `scaled` divides by for a largest magnitude `size`: 1 unless squares could leave float64."""
+    return 1.0 if 1 / _SAFE <= size <= _SAFE else size
+
+
+def _quotient(left: torch.Tensor, right: torch.Tensor, left_size: float, right_size: float) -> float:
     product, left_square, right_square = [], [], []
-    for a, y in zip(torch.split(left, _CHUNK), torch.split(right, _CHUNK), strict=True):
-        scaled, target = a.to(torch.float64) / left_scale, y.to(torch.float64) / right_scale
-        product.append(torch.dot(scaled, target).item())
-        left_square.append(torch.dot(scaled, scaled).item())
-        right_square.append(torch.dot(target, target).item())
-    # Each sum of squares is at least 1 by the scaling, so the root is safe; equal tensors give exactly 1.
+    for a, y in zip(torch.split(left, CHUNK), torch.split(right, CHUNK), strict=True):
+        got, wanted = scaled(a, left_size), scaled(y, right_size)
+        product.append(torch.dot(got, wanted).item())
+        left_square.append(torch.dot(got, got).item())
+        right_square.append(torch.dot(wanted, wanted).item())
+    # The root of a square is exact, so equal tensors give exactly 1.
     return max(-1.0, min(1.0, math.fsum(product) / math.sqrt(math.fsum(left_square) * math.fsum(right_square))))
-
-
-def _largest(values: torch.Tensor) -> float:
-    """max |x| in float64; NaN or infinite when any element is."""
-    bounds = [torch.aminmax(chunk.to(torch.float64)) for chunk in torch.split(values, _CHUNK)]
-    return max((abs(b.item()) for pair in bounds for b in pair), key=lambda b: math.inf if math.isnan(b) else b)

@@ -44,6 +44,9 @@ class Noise:
     worst: bool
     """False: errors of the size a good kernel makes. True: errors no summation order can exceed."""
 
+    operand_roundoff: float = 0.0
+    """u of the format the operands of a product are rounded to first; 0: they are used as they are."""
+
     def rounding(self, value: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
         """`value` after `roundings` roundings: y * (1 + r*u*xi), xi uniform on [-1, 1] (random sign in the worst case).
 
@@ -60,6 +63,10 @@ class Noise:
         """`value` with the error of intermediate terms of size `magnitude` (>= |value| where terms cancel)."""
         gain = roundings * (WORST_ROUNDINGS if self.worst else 1.0)
         return self._add(value, magnitude * (gain * self.unit_roundoff))
+
+    def operand(self, value: torch.Tensor) -> torch.Tensor:
+        """An operand of a product after one rounding to the operand format."""
+        return self._add(value, value.abs() * self.operand_roundoff) if self.operand_roundoff else value
 
     def total(
         self, total: torch.Tensor, squares: torch.Tensor, absolutes: torch.Tensor, terms: torch.Tensor | float

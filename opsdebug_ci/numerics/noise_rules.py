@@ -107,10 +107,9 @@ def _product(multiply: Callable[..., torch.Tensor]) -> Rule:
     """mm, bmm, mv, dot: Q and S are the same product of squares and of absolute values."""
 
     def rule(call: Call) -> Any:
-        a, b = call.args[:2]
-        return call.noise.total(
-            call.result, multiply(a.square(), b.square()), multiply(a.abs(), b.abs()), float(a.shape[-1])
-        )
+        a, b = (call.noise.operand(operand) for operand in call.args[:2])
+        total = multiply(a, b) if call.noise.operand_roundoff else call.result
+        return call.noise.total(total, multiply(a.square(), b.square()), multiply(a.abs(), b.abs()), float(a.shape[-1]))
 
     return rule
 
@@ -120,20 +119,23 @@ def _product_plus(multiply: Callable[..., torch.Tensor]) -> Rule:
 
     def rule(call: Call) -> Any:
         beta, alpha = float(call.kwargs.get("beta", 1)), float(call.kwargs.get("alpha", 1))
-        added, (a, b) = beta * call.args[0], call.args[1:3]
+        added, (a, b) = beta * call.args[0], (call.noise.operand(operand) for operand in call.args[1:3])
         squares = added.square() + alpha**2 * multiply(a.square(), b.square())
         absolutes = added.abs() + abs(alpha) * multiply(a.abs(), b.abs())
-        return call.noise.total(call.result, squares, absolutes, float(a.shape[-1] + 1))
+        total = added + alpha * multiply(a, b) if call.noise.operand_roundoff else call.result
+        return call.noise.total(total, squares, absolutes, float(a.shape[-1] + 1))
 
     return rule
 
 
 def _convolution(call: Call) -> Any:
-    x, weight, bias, *rest = call.args
+    x, weight = (call.noise.operand(operand) for operand in call.args[:2])
+    bias, *rest = call.args[2:]
     convolve = torch.ops.aten.convolution
+    total = convolve(x, weight, bias, *rest) if call.noise.operand_roundoff else call.result
     squares = convolve(x.square(), weight.square(), None if bias is None else bias.square(), *rest)
     absolutes = convolve(x.abs(), weight.abs(), None if bias is None else bias.abs(), *rest)
-    return call.noise.total(call.result, squares, absolutes, float(weight[0].numel() + 1))
+    return call.noise.total(total, squares, absolutes, float(weight[0].numel() + 1))
 
 
 def _cumsum(call: Call) -> Any:

@@ -15,7 +15,7 @@ from opsdebug_ci.errors import InternalError, ShapeMismatchError
 from opsdebug_ci.model.accuracy import Quantiles
 from opsdebug_ci.model.dtype import FloatFormat
 from opsdebug_ci.numerics.classes import unravel
-from opsdebug_ci.numerics.cosine import cosine
+from opsdebug_ci.numerics.cosine import CHUNK, cosine, divisor, largest_magnitude, scaled
 from opsdebug_ci.numerics.formats import float_format, is_finite, is_float_dtype, rounded, signed_bits
 from opsdebug_ci.numerics.quantiles import NO_QUANTILES, quantiles
 from opsdebug_ci.numerics.ulp import ulp_distance
@@ -24,9 +24,6 @@ RELATIVE_FLOOR = 2.0**-20
 """Share of the root mean square below which a reference value is too close to a zero crossing to divide by."""
 
 _LARGEST = torch.finfo(torch.float64).max
-_CHUNK = 1 << 20
-"""Elements in flight at a time: 8 MiB per float64 temporary, near the size of a cache."""
-
 _NO_ERROR = Quantiles(p50=0.0, p95=0.0, p99=0.0, max=0.0)
 
 
@@ -156,25 +153,25 @@ def _float_errors(actual: torch.Tensor, expected: torch.Tensor, number_format: F
     floor = max(RELATIVE_FLOOR * _root_mean_square(expected), number_format.min_normal)
     relative = torch.empty(actual.numel(), dtype=torch.float64, device=actual.device)
     largest, position = -1.0, 0
-    for start in range(0, actual.numel(), _CHUNK):
-        y = expected[start : start + _CHUNK]
-        error = (actual[start : start + _CHUNK].to(torch.float64) - y).abs_().clamp_(max=_LARGEST)
+    for start in range(0, actual.numel(), CHUNK):
+        y = expected[start : start + CHUNK]
+        error = (actual[start : start + CHUNK].to(torch.float64) - y).abs_().clamp_(max=_LARGEST)
         largest, position = _worse(largest, position, error, start)
-        torch.div(error, y.abs().clamp_(min=floor), out=relative[start : start + _CHUNK])
+        torch.div(error, y.abs().clamp_(min=floor), out=relative[start : start + CHUNK])
     return _Errors(largest=largest, position=position, relative=relative.clamp_(max=_LARGEST))
 
 
 def _integer_errors(actual: torch.Tensor, expected: torch.Tensor) -> _Errors:
     """|a - y| and |a - y| / max(|y|, 2**-20 * RMS(y), 1), differences exact in int64 as far as they fit."""
-    floor = max(RELATIVE_FLOOR * _root_mean_square(expected.to(torch.float64)), 1.0)
+    floor = max(RELATIVE_FLOOR * _root_mean_square(expected), 1.0)
     relative = torch.empty(actual.numel(), dtype=torch.float64, device=actual.device)
     largest, position = -1.0, 0
-    for start in range(0, actual.numel(), _CHUNK):
-        a, y = (side[start : start + _CHUNK].to(torch.int64) for side in (actual, expected))
+    for start in range(0, actual.numel(), CHUNK):
+        a, y = (side[start : start + CHUNK].to(torch.int64) for side in (actual, expected))
         error = torch.maximum(a, y) - torch.minimum(a, y)
         error.masked_fill_(error < 0, torch.iinfo(torch.int64).max)  # wrapped: beyond 2**63
         largest, position = _worse(largest, position, error, start)
-        torch.div(error, y.to(torch.float64).abs_().clamp_(min=floor), out=relative[start : start + _CHUNK])
+        torch.div(error, y.to(torch.float64).abs_().clamp_(min=floor), out=relative[start : start + CHUNK])
     exact = abs(int(actual[position]) - int(expected[position]))
     return _Errors(largest=float(exact), position=position, relative=relative)
 
@@ -187,20 +184,21 @@ def _worse(largest: float, position: int, error: torch.Tensor, start: int) -> tu
 
 
 def _root_mean_square(values: torch.Tensor) -> float:
-    """sqrt(mean(y*y)) in float64, scaled by max |y| so that squares neither over- nor underflow; finite argument."""
-    scale = max(abs(bound.item()) for bound in torch.aminmax(values))
-    if scale == 0:
+    """sqrt(mean(y*y)) in float64, scaled so that squares neither over- nor underflow; any dtype, finite, not empty."""
+    size = largest_magnitude(values)
+    if size == 0:
         return 0.0
-    squares = [float(((chunk / scale) ** 2).sum()) for chunk in torch.split(values, _CHUNK)]
-    return scale * math.sqrt(math.fsum(squares) / values.numel())
+    chunks = (scaled(chunk, size) for chunk in torch.split(values, CHUNK))
+    return divisor(size) * math.sqrt(math.fsum(torch.dot(y, y).item() for y in chunks) / values.numel())
 
 
 def _rounding(actual: torch.Tensor, target: torch.Tensor) -> tuple[Quantiles, float]:
     """ULP distances to the rounded reference, and the share of elements that differ from it (+0 equals -0)."""
     if torch.equal(signed_bits(actual), signed_bits(target)):
         return _NO_ERROR, 0.0
-    chunks = zip(torch.split(actual, _CHUNK), torch.split(target, _CHUNK), strict=True)
-    distances = torch.cat([ulp_distance(a, r) for a, r in chunks])
+    distances = torch.empty(actual.numel(), dtype=torch.int64, device=actual.device)
+    for steps, a, r in zip(*(torch.split(side, CHUNK) for side in (distances, actual, target)), strict=True):
+        steps.copy_(ulp_distance(a, r))
     return quantiles(distances), int(torch.count_nonzero(distances)) / actual.numel()
 
 

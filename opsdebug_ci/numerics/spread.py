@@ -70,47 +70,71 @@ class Spread:
     worst: torch.Tensor
     """Largest deviation over runs with coherent worst-case errors."""
 
+    operand: torch.Tensor | None
+    """Standard deviation when operands of products are rounded as well; None where that is not forgiven."""
+
 
 def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
     """Spread of every output of `run`.
 
     The noiseless run is the centre. Elements that are not finite there, or in a noisy run, contribute nothing: classes
-    are compared separately. A reference whose steps are invisible (numpy inside) is noised at its arguments only, and
-    its deviation is scaled by the square root of the terms each output element depends on.
+    are compared separately. A reference whose steps are invisible (numpy inside) is noised at its arguments instead,
+    and its deviation is scaled by the square root of the terms each output element depends on.
     """
-    centre = run(None, None)
-    samples = SAMPLES if max((c.numel() for c in centre), default=0) <= LARGE_ELEMENTS else SAMPLES_LARGE
-    statistical, visible = _deviations(run, centre, arithmetic, samples, worst=False)
-    coherent, _ = _deviations(run, centre, arithmetic, samples, worst=True)
+    sizes: list[int] = [1]
+    centre = run(lambda value: _noted(value, sizes), None)
+    sampler = _Sampler(run=run, centre=centre, arithmetic=arithmetic)
+    statistical, visible = sampler.deviations(worst=False)
+    coherent, _ = sampler.deviations(worst=True, opaque=not visible)
+    if not visible:
+        statistical, _ = sampler.deviations(worst=False, opaque=True)
+    rounded = sampler.deviations(worst=False, operand=arithmetic.operand)[0] if arithmetic.operand else None
     spreads = []
     for position, output in enumerate(centre):
-        gain = 1.0 if visible else math.sqrt(max(1.0, _largest_argument(run) / max(1, output.numel())))
-        deviation = torch.stack([sample[position].square() for sample in statistical]).mean(0).sqrt() * gain
-        worst = torch.stack([sample[position].abs() for sample in coherent]).amax(0) * gain**2
-        spreads.append(Spread(deviation=_pooled(deviation, output), worst=_pooled(worst, output)))
+        terms = 1.0 if visible else max(1.0, max(sizes) / max(1, output.numel()))
+        spreads.append(
+            Spread(
+                deviation=_pooled(_root_mean_square(statistical, position) * math.sqrt(terms), output),
+                worst=_pooled(torch.stack([sample[position].abs() for sample in coherent]).amax(0) * terms, output),
+                operand=None if rounded is None else _pooled(_root_mean_square(rounded, position), output),
+            )
+        )
     return spreads
 
 
-def _deviations(
-    run: ReferenceRun, centre: list[torch.Tensor], arithmetic: Arithmetic, samples: int, *, worst: bool
-) -> tuple[list[list[torch.Tensor]], bool]:
-    generator = torch.Generator().manual_seed(arithmetic.seed * 2 + int(worst))
-    noise = Noise(
-        unit_roundoff=arithmetic.compute.unit_roundoff,
-        accumulator_roundoff=arithmetic.accumulate.unit_roundoff,
-        generator=generator,
-        worst=worst,
-    )
-    operand = Noise(
-        unit_roundoff=(arithmetic.operand if worst and arithmetic.operand else arithmetic.compute).unit_roundoff,
-        accumulator_roundoff=noise.accumulator_roundoff,
-        generator=generator,
-        worst=False,
-    )
-    observer = _Injector(noise)
-    outputs = [run(operand.rounding, observer) for _ in range(samples)]
-    deviations = [[_difference(a, b) for a, b in zip(sample, centre, strict=True)] for sample in outputs]
-    return deviations, observer.calls > 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sampler:
+    run: ReferenceRun
+    centre: list[torch.Tensor]
+    arithmetic: Arithmetic
+
+    def deviations(
+        self, *, worst: bool, opaque: bool = False, operand: FloatFormat | None = None
+    ) -> tuple[list[list[torch.Tensor]], bool]:
+        """Differences from the centre, per run and output; and whether any step could be given an error."""
+        mode = 1 + int(worst) + 2 * int(operand is not None)
+        noise = Noise(
+            unit_roundoff=self.arithmetic.compute.unit_roundoff,
+            accumulator_roundoff=self.arithmetic.accumulate.unit_roundoff,
+            generator=torch.Generator().manual_seed(self.arithmetic.seed * 4 + mode),
+            worst=worst,
+            operand_roundoff=operand.unit_roundoff if operand else 0.0,
+        )
+        observer = _Injector(noise)
+        elements = max((output.numel() for output in self.centre), default=0)
+        samples = SAMPLES if elements <= LARGE_ELEMENTS else SAMPLES_LARGE
+        outputs = [self.run(noise.rounding if opaque else None, observer) for _ in range(samples)]
+        differences = [[_difference(a, b) for a, b in zip(sample, self.centre, strict=True)] for sample in outputs]
+        return differences, observer.calls > 0 or elements == 0
+
+
+def _noted(value: torch.Tensor, sizes: list[int]) -> torch.Tensor:
+    sizes.append(value.numel())
+    return value
+
+
+def _root_mean_square(samples: list[list[torch.Tensor]], position: int) -> torch.Tensor:
+    return torch.stack([sample[position].square() for sample in samples]).mean(0).sqrt()
 
 
 class _Injector:
@@ -146,14 +170,3 @@ def _pooled(spread: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
         return spread
     ratio = (spread[usable] / size[usable]).median()
     return torch.maximum(spread, torch.where(usable, POOLED_SHARE * ratio * size, torch.zeros_like(spread)))
-
-
-def _largest_argument(run: ReferenceRun) -> int:
-    sizes = [1]
-
-    def note(value: torch.Tensor) -> torch.Tensor:
-        sizes.append(value.numel())
-        return value
-
-    run(note, None)
-    return max(sizes)

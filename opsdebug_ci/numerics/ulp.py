@@ -27,8 +27,7 @@ def ordered(values: torch.Tensor) -> torch.Tensor:
     Returns:
         int64, same shape; +0 and -0 are both 0.
     """
-    magnitude = magnitude_bits(values).to(torch.int64)
-    return torch.where(signed_bits(values) < 0, -magnitude, magnitude)
+    return _narrow(values).to(torch.int64)
 
 
 def ulp_distance(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
@@ -51,8 +50,15 @@ def ulp_distance(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
         raise ShapeMismatchError(f"`actual` has shape {tuple(actual.shape)}, `expected` {tuple(expected.shape)}.")
     if actual.dtype != expected.dtype:
         raise InternalError(f"`actual` has dtype {actual.dtype} but `expected` {expected.dtype}; round it first.")
-    left, right = ordered(actual), ordered(expected)
-    distance = torch.maximum(left, right) - torch.minimum(left, right)  # wraps to negative from 2**63 on
+    left, right = _narrow(actual), _narrow(expected)
     largest = max_finite_bits(float_format(actual.dtype))
-    undefined = (left.abs() > largest) | (right.abs() > largest) | (distance < 0)
-    return distance.masked_fill_(undefined, NO_DISTANCE)
+    above, below = torch.maximum(left, right), torch.minimum(left, right)
+    distance = above.to(torch.int64) - below  # wraps to negative from 2**63 on
+    undefined = (above > largest) | (below < -largest)
+    return distance.masked_fill_(undefined | (distance < 0), NO_DISTANCE)
+
+
+def _narrow(values: torch.Tensor) -> torch.Tensor:
+    """`ordered` in the width of the format."""
+    magnitude = magnitude_bits(values)
+    return torch.where(signed_bits(values) < 0, -magnitude, magnitude)

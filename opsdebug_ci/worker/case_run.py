@@ -28,7 +28,7 @@ from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.exceptions import facts_of
-from opsdebug_ci.worker.launches import Launcher, LaunchReading
+from opsdebug_ci.worker.launches import Launcher, LaunchReading, OperatorFault
 from opsdebug_ci.worker.references import ReferenceAnswers, References
 
 Trail = Callable[[Breadcrumb], None]
@@ -83,10 +83,8 @@ class _CaseRun:
             launch = launcher.observe(self.request.repeats)
         except Unsupported as refusal:
             return self._blank(Status.SKIPPED, str(refusal) or "unsupported")
-        except MemoryError as error:
-            return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
-        except Exception as error:  # noqa: BLE001 - the operator's own exception is an observation
-            return self._raised(error, launcher.duration_ns)
+        except OperatorFault as fault:
+            return self._raised(fault.__cause__ or fault, launcher.duration_ns)
         asked_ns = time.perf_counter_ns()
         answers = self._ask()
         reference_ns = time.perf_counter_ns() - asked_ns
@@ -97,8 +95,10 @@ class _CaseRun:
         self.trail(Breadcrumb(phase=Phase.COMPARE))
         return self._compared(launch, answers, reference_ns)
 
-    def _raised(self, error: Exception, function_ns: int) -> Observation:
+    def _raised(self, error: BaseException, function_ns: int) -> Observation:
         """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
+        if isinstance(error, MemoryError):
+            return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
         answers = self._ask((ReferenceKind.TORCH,))
         if not answers.outputs and answers.readings:
             why = f"operator and torch reference both reject these inputs: {type(error).__name__}: {error}"

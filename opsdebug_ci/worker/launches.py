@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from opsdebug_ci.errors import ReferenceFaultError, Unsupported
 from opsdebug_ci.guard import FILL_A, FILL_B, Snapshot, clone_values, fill_bytes, fresh_memory
 from opsdebug_ci.model.observation import MemoryReading
 from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
@@ -48,6 +49,10 @@ class LaunchReading:
     """Time inside the operator, all launches."""
 
 
+class OperatorFault(Exception):  # noqa: N818 - not an error of ours: it carries the operator's own
+    """The operator raised, or returned something that is no output; `__cause__` is what it was."""
+
+
 class Launcher:
     """Launches one operator on copies of one set of arguments."""
 
@@ -62,7 +67,12 @@ class Launcher:
         """Time inside the operator so far."""
 
     def observe(self, repeats: int) -> LaunchReading:
-        """Run the launches of the module's plan; exceptions of the operator pass through."""
+        """Run the launches of the module's plan.
+
+        Raises:
+            Unsupported: the operator says that the case is outside its domain.
+            OperatorFault: it raised anything else.
+        """
         first = self._launch(FILL_A, watched=False)
         memory = self._memory
         second = self._launch(FILL_B, watched=True)
@@ -92,7 +102,10 @@ class Launcher:
         with fresh_memory(byte) if watched else contextlib.nullcontext():
             returned = self._timed(lambda: arguments.call(self._operator.function))
         self._memory = snapshot.changes()
-        outputs = named_outputs(returned, self._operator.contract, arguments)
+        try:
+            outputs = named_outputs(returned, self._operator.contract, arguments)
+        except ReferenceFaultError as error:
+            raise OperatorFault from error
         return {name: output.clone() for name, output in outputs.items()}
 
     def _timed(self, call: Callable[[], Any]) -> Any:
@@ -102,6 +115,10 @@ class Launcher:
             if torch.accelerator.is_available():
                 torch.accelerator.synchronize()
             return returned
+        except Unsupported:
+            raise
+        except Exception as error:
+            raise OperatorFault from error
         finally:
             self.duration_ns += time.perf_counter_ns() - start
 
@@ -118,5 +135,5 @@ def _differing_elements(one: torch.Tensor, other: torch.Tensor) -> int:
         return max(one.numel(), other.numel())
     if one.numel() == 0:
         return 0
-    bits = [t.contiguous().reshape(-1, 1).view(torch.uint8) for t in (one, other)]
+    bits = [t.flatten().clone().view(torch.uint8).reshape(t.numel(), -1) for t in (one, other)]
     return int((bits[0] != bits[1]).any(dim=1).sum())
