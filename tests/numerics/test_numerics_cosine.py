@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opsdebug_ci.errors import ShapeMismatchError
-from opsdebug_ci.numerics.cosine import cosine
+from opsdebug_ci.numerics.cosine import CHUNK, cosine
 
 pairs = st.lists(
     st.tuples(*[st.floats(allow_nan=False, allow_infinity=False).filter(lambda v: v != 0)] * 2), min_size=1, max_size=20
@@ -62,7 +62,7 @@ def test_undefined_of_nothing() -> None:
 
 
 def test_more_elements_than_one_chunk() -> None:
-    size = (1 << 20) + 3
+    size = CHUNK + 3
     left = torch.ones(size, dtype=torch.float32)
     right = left.clone()
     right[-1] = -1.0

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from opsdebug_ci.errors import InternalError, ShapeMismatchError
 from opsdebug_ci.model.accuracy import Quantiles
+from opsdebug_ci.numerics.cosine import CHUNK
 from opsdebug_ci.numerics.readings import Readings, read
 
 NONE = Quantiles(p50=None, p95=None, p99=None, max=None)
@@ -273,7 +274,7 @@ def test_bool_and_bytes() -> None:
     assert (octets.max_abs_err, octets.max_abs_index, octets.rel_err.max) == (255.0, (0,), 1.0)
 
 
-@pytest.mark.parametrize("size", [(1 << 20) - 1, 1 << 20, (1 << 20) + 1])
+@pytest.mark.parametrize("size", [2 * CHUNK - 1, 2 * CHUNK, 2 * CHUNK + 1])
 def test_the_last_element_of_the_last_chunk_counts(size: int) -> None:
     expected = torch.ones(size, dtype=torch.float64)
     actual = expected.to(torch.float32)
