@@ -1,13 +1,11 @@
-"""SQL over a store: one SELECT, read-only, that can reach nothing but the store.
+"""SQL over a store: one SELECT, read-only, that can reach nothing but the store's rows.
 
-Decides what a query may do. DuckDB runs in memory; access to files outside the store, loading of extensions and
-changes of its settings are off and locked before the query is even parsed; only a single SELECT is run, because
-writing into the store's own directory would be allowed otherwise.
+Decides what a query may do. DuckDB runs in memory and gets the tables as Arrow datasets, so it needs no file at all:
+its own access to files, network and extensions is off and locked before the query is parsed.
 """
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,18 +15,11 @@ import duckdb
 
 from opsdebug_ci.errors import QueryError, StoreError
 from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.dataset import table_dataset
 from opsdebug_ci.store.examples import EXAMPLES, ExampleQuery
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.tables import runs
-from opsdebug_ci.store.views import (
-    DERIVED_VIEWS,
-    VIEW_NAMES,
-    file_patterns,
-    quoted,
-    run_files,
-    table_view,
-    tables_behind,
-)
+from opsdebug_ci.store.views import DERIVED_VIEWS, VIEW_NAMES, rows_name, view_statements
 
 CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
@@ -36,6 +27,18 @@ CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",
 }
 """Settings of every connection: no extension from anywhere, no Python variable as a table."""
+
+
+LOCK = (
+    "set TimeZone = 'UTC'",
+    "set temp_directory = ''",
+    "set enable_external_access = false",
+    "set lock_configuration = true",
+)
+"""What confines a connection, for good, once the views are there."""
+
+FILE_FAULTS = ("reading the stream registered as", "get_next failed")
+"""What DuckDB says when rows could not be read, as opposed to a query that cannot be answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +97,15 @@ def query(location: str | os.PathLike[str], sql: str, parameters: Sequence[objec
     """
     root = open_store(location).snapshot()
     with duckdb.connect(":memory:", config=CONFIGURATION) as connection:
-        _lock(connection, root)
+        _offer(connection, root)
+        for setting in LOCK:
+            connection.execute(setting)
         statement = _only_select(connection, sql)
-        _create_views(connection, root, _tables_read(connection, sql))
         try:
             connection.execute(statement, parameters)
             rows = connection.fetchall()
         except duckdb.Error as error:
-            raise _query_error(str(error)) from error
+            raise _failure(root, error) from error
         described = connection.description or []
         return QueryResult(
             columns=tuple(str(column[0]) for column in described),
@@ -125,18 +129,14 @@ def tables(location: str | os.PathLike[str]) -> StoreListing:
     )
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
-    """Confine the connection to the store, for good."""
-    # NOTE: a pattern is checked as it is spelled, so the escaped spelling of an odd path must be allowed as well.
-    allowed = ", ".join(quoted(path) for path in dict.fromkeys((str(root), glob.escape(str(root)))))
-    for setting in (
-        "TimeZone = 'UTC'",
-        "temp_directory = ''",
-        f"allowed_directories = [{allowed}]",
-        "enable_external_access = false",
-        "lock_configuration = true",
-    ):
-        connection.execute(f"set {setting}")
+def _offer(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+    """Make the store's views."""
+    # NOTE: the files of `runs` are listed before any other table's. A run appended meanwhile is then not visible at
+    # all, rather than visible without the rows of the tables that were listed too early.
+    for table in sorted(TABLES, key=lambda table: table is not runs.TABLE):
+        connection.register(rows_name(table), table_dataset(root, table))
+    for statement in view_statements():
+        connection.execute(statement)
 
 
 def _only_select(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
@@ -150,27 +150,14 @@ def _only_select(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Stat
     return statements[0]
 
 
-def _tables_read(connection: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
-    """Tables whose every file must be looked into; all of them when DuckDB cannot tell before there are views."""
-    try:
-        return tables_behind(connection.get_table_names(sql))
-    except duckdb.Error:
-        return {table.name for table in TABLES}
-
-
-def _create_views(connection: duckdb.DuckDBPyConnection, root: Path, read: set[str]) -> None:
-    visible = run_files(root)
-    for table in (runs.TABLE, *(table for table in TABLES if table is not runs.TABLE)):
-        paths = visible if table is runs.TABLE else file_patterns(root, table)
-        try:
-            connection.execute(table_view(table, paths, unify=table.name in read))
-        except duckdb.Error as error:
-            raise StoreError(
-                f"table `{table.name}` of store `{root}` cannot be read: {error}",
-                next_step="restore the file it names from a copy of the store, or remove that file",
-            ) from error
-    for view in DERIVED_VIEWS:
-        connection.execute(f"create view {view.name} as {view.sql}")
+def _failure(root: Path, error: duckdb.Error) -> StoreError | QueryError:
+    """Whose fault an error is: a damaged file's, or the query's."""
+    if not any(fault in str(error) for fault in FILE_FAULTS):
+        return _query_error(str(error))
+    return StoreError(
+        f"a file of store `{root}` cannot be read: {error}",
+        next_step="restore the file it names from a copy of the store, or remove that file",
+    )
 
 
 def _query_error(message: str) -> QueryError:

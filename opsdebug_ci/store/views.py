@@ -6,13 +6,9 @@ is visible. Deliberately opens nothing.
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from opsdebug_ci.store.column import PARTITION, Table, sql_type
-from opsdebug_ci.store.encoding import SUFFIX
+from opsdebug_ci.store.column import PARTITION, Table
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.tables import runs
 
@@ -39,9 +35,6 @@ class DerivedView:
     sql: str
     """Its query."""
 
-    tables: tuple[str, ...]
-    """Tables it reads."""
-
 
 FAILURE_HISTORY = DerivedView(
     name="failure_history",
@@ -55,60 +48,30 @@ FAILURE_HISTORY = DerivedView(
         where fingerprint is not null
         group by fingerprint
     """,
-    tables=("failures", "runs"),
 )
 
 DERIVED_VIEWS: tuple[DerivedView, ...] = (FAILURE_HISTORY,)
 """Every derived view."""
 
 VIEW_NAMES: tuple[str, ...] = tuple(table.name for table in TABLES) + tuple(view.name for view in DERIVED_VIEWS)
-"""Everything a query can select from."""
+"""Everything a query is meant to select from."""
 
 
-def quoted(text: str) -> str:
-    """A SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
+def rows_name(table: Table) -> str:
+    """Name of the relation with every stored row of a table, visible or not."""
+    return f"{table.name}_files"
 
 
-def tables_behind(names: set[str]) -> set[str]:
-    """Tables that a query over the views `names` reads; `runs` decides what is visible, so it is always one."""
-    wanted = {name.lower() for name in names}
-    derived = {table for view in DERIVED_VIEWS if view.name in wanted for table in view.tables}
-    return wanted | derived | {runs.TABLE.name}
+def view_statements() -> tuple[str, ...]:
+    """Statements that make every view, over relations named `rows_name`."""
+    # NOTE: `runs` first, because the others ask it.
+    ordered = sorted(TABLES, key=lambda table: table is not runs.TABLE)
+    derived = tuple(f"create view {view.name} as {view.sql}" for view in DERIVED_VIEWS)
+    return tuple(_table_view(table) for table in ordered) + derived
 
 
-def table_view(table: Table, paths: Sequence[str], *, unify: bool) -> str:
-    """Statement that makes the view of one table.
-
-    Args:
-        table: which.
-        paths: its files, or patterns of them; none for a table without files.
-        unify: read every file's columns, as files of several versions need; costs one look into each file.
-    """
-    typed = [(column.name, sql_type(column.type)) for column in table.columns] + [(PARTITION, "DATE")]
-    empty = ", ".join(f'null::{name_type} as "{name}"' for name, name_type in typed)
-    source = f"select {empty} where false"
-    if paths:
-        files = ", ".join(map(quoted, paths))
-        options = f"union_by_name={unify}, hive_partitioning=true, hive_types={{'{PARTITION}': DATE}}"
-        source += f" union all by name select * from read_parquet([{files}], {options})"  # noqa: S608 - quoted
+def _table_view(table: Table) -> str:
+    columns = ", ".join(f'"{name}"' for name in (*(column.name for column in table.columns), PARTITION))
     visible = OF_VISIBLE_RUN if table.of_run else NEWEST_ATTEMPT if table is runs.TABLE else ""
-    columns = ", ".join(f'"{name}"' for name, _ in typed)
-    return f"create view {table.name} as select {columns} from ({source}) {visible}"  # noqa: S608 - names are ours
-
-
-def file_patterns(root: Path, table: Table) -> list[str]:
-    """Patterns of a table's files; none when it has no file yet."""
-    files = root / table.name
-    if next(files.glob(f"{PARTITION}=*/*{SUFFIX}"), None) is None:
-        return []
-    return [f"{glob.escape(str(files))}/{PARTITION}=*/*{SUFFIX}"]
-
-
-def run_files(root: Path) -> list[str]:
-    """Every file of `runs`, one by one.
-
-    NOTE: listed before any other table is looked at. A run appended meanwhile is then not visible at all, rather
-    than visible without the rows of the tables that were listed too early.
-    """
-    return [glob.escape(str(path)) for path in (root / runs.TABLE.name).glob(f"{PARTITION}=*/*{SUFFIX}")]
+    # Names are ours: tables and columns of this package.
+    return f"create view {table.name} as select {columns} from {rows_name(table)} {visible}"  # noqa: S608
