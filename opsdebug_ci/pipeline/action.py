@@ -26,6 +26,7 @@ from opsdebug_ci.github.summary import append_summary, fit_summary
 from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
 from opsdebug_ci.model import Verdict
 from opsdebug_ci.pipeline.child import ChildResult, run_child
+from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
 
 DOCUMENT_CODES: tuple[int, ...] = (0, 1, 4)
@@ -125,9 +126,10 @@ def _run(
             f"`working-directory` is {inputs.working_directory!r}; wanted a directory of the repository",
             next_step="check the path, and that a checkout step comes first",
         )
+    python = inputs.python or _configured_python(inputs, directory)
     report = _new_directory(runner.temporary) / "report.json"
     result = run_child(
-        [*opsdebug, *arguments(inputs, event)],
+        [*opsdebug, *arguments(inputs, event, python)],
         directory=directory,
         environ=child_environment(environ),
         document=report,
@@ -141,7 +143,14 @@ def _run(
     )
 
 
-def arguments(inputs: ActionInputs, event: Event) -> tuple[str, ...]:
+def _configured_python(inputs: ActionInputs, directory: Path) -> str:
+    """Empty when the configuration names an interpreter, which the command line then finds by itself."""
+    explicit = directory / inputs.config if inputs.config else None
+    configuration = load_configuration(directory, explicit=explicit, operators_required=False)
+    return DEFAULT_PYTHON if configuration.python is None else ""
+
+
+def arguments(inputs: ActionInputs, event: Event, python: str) -> tuple[str, ...]:
     """Arguments of `opsdebug ci`. Values follow `=`, so none is ever read as an option."""
     changed = event.base_commit if inputs.changed == CHANGED_AUTO else inputs.changed
     options = {
@@ -150,7 +159,7 @@ def arguments(inputs: ActionInputs, event: Event) -> tuple[str, ...]:
         "--operators": ",".join(inputs.operators),
         "--changed": changed,
         "--shard": inputs.shard,
-        "--python": inputs.python or DEFAULT_PYTHON,
+        "--python": python,
         "--store": inputs.store,
         "--gate": inputs.gate,
         "--timeout": inputs.timeout,

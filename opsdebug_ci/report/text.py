@@ -21,11 +21,12 @@ GROUPS_SHOWN = 20
 _NAME_WIDTH = 60
 
 
-def text(document: RunDocument, verbosity: int = 0) -> str:
+def text(document: RunDocument, verbosity: int = 0, *, recorded: str | None = None) -> str:
     """The report, ending in a newline.
 
     Args:
         document: the run.
+        recorded: store the run was recorded in; None: nothing is said about it.
         verbosity: 0 conclusion and key numbers; 1 adds the readings of each case that did not pass; 2 of every case.
     """
     sections = [
@@ -36,7 +37,10 @@ def text(document: RunDocument, verbosity: int = 0) -> str:
         _skipped(document),
         _notes(document),
         _cases(document, verbosity),
-        [f"next: {plain(command)}" for command in document.next[:1]],
+        [
+            *([] if recorded is None else [f"recorded as {document.run.id} in {plain(recorded)}"]),
+            *(f"next: {plain(command)}" for command in document.next[:1]),
+        ],
     ]
     return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
 

@@ -7,6 +7,7 @@ at nothing but the run's own paths, so it costs the same however many runs are t
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -34,6 +35,14 @@ class DirectoryStore(BaselineStore):
 
     def exists(self) -> bool:
         return read_format_version(self._root) is not None
+
+    def check_writable(self) -> None:
+        place = self._root if self.exists() else self._root.parent
+        try:
+            with tempfile.TemporaryFile(dir=place):
+                pass
+        except OSError as error:
+            self._refuse_write(error)
 
     def append(self, document: RunDocument, calibrations: Sequence[Calibration] = ()) -> None:
         files = encode_run(document, calibrations)

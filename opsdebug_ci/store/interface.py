@@ -25,6 +25,15 @@ class BaselineStore(ABC):
         """Whether anything was ever stored here."""
 
     @abstractmethod
+    def check_writable(self) -> None:
+        """Find out, before any work is done, whether a run could be appended; leaves nothing behind.
+
+        Raises:
+            StoreError: it cannot be written here.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+
+    @abstractmethod
     def append(self, document: RunDocument, calibrations: Sequence[Calibration] = ()) -> None:
         """Store a run: whole and durably, or not at all.
 

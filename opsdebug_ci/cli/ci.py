@@ -1,0 +1,64 @@
+"""`opsdebug ci`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from opsdebug_ci.cli.options import (
+    config_option,
+    configuration,
+    json_option,
+    python_option,
+    store_option,
+    verbose_option,
+    world,
+)
+from opsdebug_ci.cli.rendering import show
+from opsdebug_ci.model.vocabulary import Gate, Stage
+from opsdebug_ci.pipeline.ci import run_stage
+from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.plan import parse_shard
+
+
+@click.command()
+@click.option("--stage", type=click.Choice([str(Stage.SMOKE), str(Stage.FULL)]), required=True, help="What to run.")
+@click.option("--operators", metavar="NAMES", default="", help="Names or globs, separated by commas; default: all.")
+@click.option("--changed", metavar="BASE", help="Only operators whose source or dependencies differ from BASE.")
+@click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the cases.")
+@click.option("--gate", type=click.Choice([str(member) for member in Gate]), help="Which failures fail the run.")
+@click.option("--timeout", metavar="SECONDS", help="Longest a case may take.")
+@click.option("--budget", metavar="SECONDS", help="Longest the stage may take; it is then incomplete.")
+@python_option
+@store_option
+@config_option
+@json_option
+@verbose_option
+def command(
+    stage: str,
+    operators: str,
+    changed: str | None,
+    shard: str | None,
+    gate: str | None,
+    timeout: str | None,
+    budget: str | None,
+    python: str | None,
+    store: str | None,
+    config: Path | None,
+    as_json: bool,
+    verbosity: int,
+) -> int:
+    """Run one stage over the configured operators, gate it against the baseline and record it in the store."""
+    settings = configuration(
+        config, {"gate": gate, "timeout": timeout, "budget": budget, "python": python, "store": store}
+    )
+    selection = Selection(
+        stage=Stage(stage),
+        patterns=tuple(name.strip() for name in operators.split(",") if name.strip()),
+        changed=changed,
+        shard=parse_shard(shard) if shard else None,
+        budget_s=settings.budget_s.of(stage),
+    )
+    outcome = run_stage(selection, settings, world())
+    return show(outcome.document, as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)

@@ -1,0 +1,40 @@
+"""The registry of commands: name, module, one line of help.
+
+Adding a command is one file in this package and one line here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("opsdebug_ci.cli.run", "Correctness of operators, picked by name or glob."),
+    "ci": ("opsdebug_ci.cli.ci", "One stage over the configured operators, gated and recorded."),
+    "sql": ("opsdebug_ci.cli.sql", "SQL over the baseline store."),
+    "report": ("opsdebug_ci.cli.report", "Render a stored run as text or markdown."),
+    "calibrate": ("opsdebug_ci.cli.calibrate", "Probe how fast this machine copies memory."),
+    "doctor": ("opsdebug_ci.cli.doctor", "What is here, what is missing, what to do about it."),
+    "init": ("opsdebug_ci.cli.init", "Write a workflow, a configuration and a first operator."),
+}
+"""Command -> (module that holds it as `command`, help). The help stands here so that `--help` imports nothing."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module, _ = COMMANDS[cmd_name]
+        command = import_module(module).command
+        assert isinstance(command, click.Command)  # noqa: S101 - a broken registry line
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_text) for name, (_, help_text) in COMMANDS.items()])

@@ -1,0 +1,36 @@
+"""A run on standard output: text, coloured on a terminal, or its JSON document."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.report import encode, text
+
+_COLOURS = {
+    "pass": "green",
+    "fail": "red",
+    "crash": "red",
+    "timeout": "red",
+    "error": "yellow",
+    "inconclusive": "yellow",
+}
+_VERDICT = re.compile(r"^([A-Z]+)(?=: )")
+
+
+def show(document: RunDocument, *, as_json: bool, verbosity: int, recorded: str | None = None) -> int:
+    """Print `document` and return its exit code."""
+    if as_json:
+        click.echo(encode(document).decode())
+    else:
+        click.echo(_coloured(text(document, verbosity, recorded=recorded)), nl=False)
+    return document.summary.exit_code
+
+
+def _coloured(report: str) -> str:
+    if not sys.stdout.isatty():
+        return report
+    return _VERDICT.sub(lambda found: click.style(found[1], fg=_COLOURS.get(found[1].lower()), bold=True), report)

@@ -1,0 +1,75 @@
+"""`opsdebug run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from opsdebug_ci.cli.options import config_option, configuration, json_option, python_option, verbose_option, world
+from opsdebug_ci.cli.rendering import show
+from opsdebug_ci.model.vocabulary import ReferenceKind, Stage, Verifier
+from opsdebug_ci.pipeline.run import run
+from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.plan import parse_axes
+
+CHECKS: dict[Verifier, tuple[ReferenceKind, ...]] = {
+    Verifier.TORCH: (ReferenceKind.TORCH,),
+    Verifier.NAIVE: (ReferenceKind.NAIVE,),
+    Verifier.PRECISE: (ReferenceKind.PRECISE,),
+    Verifier.ALL: tuple(ReferenceKind),
+}
+"""References a verifier consults."""
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
+@click.option("--operator", "--operator_name", "named", multiple=True, metavar="NAME", help="As OPERATOR; repeatable.")
+@click.option(
+    "--verifier",
+    "--verifier_mode",
+    "verifier",
+    type=click.Choice([str(member) for member in Verifier]),
+    default=str(Verifier.ALL),
+    help="References to consult.",
+)
+@click.option("--dims", metavar="B=1,S=128", help="Fix dims.")
+@click.option("--dtype", metavar="NAMES", help="Fix the dtype.")
+@click.option("--seed", metavar="0,1,2", help="Fix the seeds.")
+@click.option("--inputs", metavar="FAMILIES", help="Fix the input family.")
+@click.option("--layout", metavar="NAMES", help="Fix the layout.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, help="Launches on the same inputs that must agree.")
+@click.option("--timeout", metavar="SECONDS", help="Longest a case may take.")
+@python_option
+@config_option
+@json_option
+@verbose_option
+def command(
+    operators: tuple[str, ...],
+    named: tuple[str, ...],
+    verifier: str,
+    dims: str | None,
+    dtype: str | None,
+    seed: str | None,
+    inputs: str | None,
+    layout: str | None,
+    repeat: int,
+    timeout: str | None,
+    python: str | None,
+    config: Path | None,
+    as_json: bool,
+    verbosity: int,
+) -> int:
+    """Correctness of operators, by name or glob; without any, of all of them.
+
+    Every failure fails the run, whether it is known or new. Nothing is stored.
+    """
+    selection = Selection(
+        stage=Stage.RUN,
+        patterns=(*operators, *named),
+        axes=parse_axes(dims=dims, dtype=dtype, seed=seed, inputs=inputs, layout=layout),
+        checks=CHECKS[Verifier(verifier)],
+        repeats=repeat,
+    )
+    settings = configuration(config, {"timeout": timeout, "python": python})
+    return show(run(selection, settings, world()), as_json=as_json, verbosity=verbosity)

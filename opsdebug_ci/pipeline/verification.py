@@ -1,0 +1,200 @@
+"""From a selection to a judged and documented run: what `run` and the stages of `ci` share.
+
+(1) select operators, leave out what a change cannot have touched; (2) plan cases; (3) run and judge them;
+(4) group the failures; (5) decide the gate against what is known; (6) document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import opsdebug_ci
+from opsdebug_ci.failures import fingerprints, group
+from opsdebug_ci.judge import judge, summarise
+from opsdebug_ci.model import Case, Judgement, Observation, OperatorDescription, ReferenceKind, Stage, Status, Summary
+from opsdebug_ci.model.document import OperatorSource, RunDocument
+from opsdebug_ci.model.run import CiContext, Revision, RunRecord
+from opsdebug_ci.model.vocabulary import Gate, Verdict
+from opsdebug_ci.pipeline.workbench import Workbench
+from opsdebug_ci.pipeline.world import World
+from opsdebug_ci.plan import (
+    Axes,
+    Configuration,
+    Shard,
+    cases,
+    changed_files,
+    is_glob,
+    mismatch,
+    select,
+    shard,
+    unchanged,
+)
+from opsdebug_ci.report import document
+from opsdebug_ci.store.identity import new_run_id
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What to verify."""
+
+    stage: Stage
+    """Which stage, or `run`."""
+
+    patterns: tuple[str, ...] = ()
+    """Operator names or globs; empty: all."""
+
+    axes: Axes = field(default_factory=Axes)
+    """Values fixed by hand."""
+
+    checks: tuple[ReferenceKind, ...] = tuple(ReferenceKind)
+    """References to consult."""
+
+    repeats: int = 1
+    """Launches on the same inputs whose bits must agree."""
+
+    changed: str | None = None
+    """Only operators that differ from this revision."""
+
+    shard: Shard | None = None
+    """Only this part of the cases."""
+
+    budget_s: float | None = None
+    """Stop after so long; the run is then incomplete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What the gate compares with."""
+
+    gate: Gate
+    """Which failures gate."""
+
+    known: frozenset[str] = frozenset()
+    """Fingerprints recorded at the baseline."""
+
+    commit: str | None = None
+    """Where they were found."""
+
+
+def verify(
+    selection: Selection,
+    bench: Workbench,
+    configuration: Configuration,
+    world: World,
+    *,
+    baseline: Baseline,
+    revision: Revision,
+    ci: CiContext,
+) -> RunDocument:
+    """Run the selection and document what happened. Stores nothing, prints nothing."""
+    started_at, started_ns = world.now(), world.monotonic_ns()
+    selected = select(bench.catalogue.operators, selection.patterns)
+    untouched = _untouched(selection, selected, configuration)
+    wanted = [operator for operator in selected if operator.name not in untouched]
+    planned = _planned(selection, wanted, bench)
+    judgements = _judged(selection, planned, wanted, bench, world)
+    groups = group(judgements)
+    summary = summarise(judgements, groups, baseline.gate, baseline.known, planned=len(planned))
+    if untouched and not wanted:
+        summary = _nothing_to_do(summary)
+    record = RunRecord(
+        id=new_run_id(started_at, world.entropy(8)),
+        commit=revision.commit,
+        stage=selection.stage,
+        started_at=started_at.isoformat(timespec="milliseconds"),
+        duration_ns=world.monotonic_ns() - started_ns,
+        machine=bench.machine,
+        revision=revision,
+        ci=ci,
+        tool_version=opsdebug_ci.__version__,
+        config_hash=configuration.config_hash,
+    )
+    return document(
+        record,
+        judgements,
+        summary,
+        fingerprints=fingerprints(judgements),
+        unchanged=untouched,
+        sources=_sources(wanted, configuration.root),
+        baseline=baseline.commit,
+    )
+
+
+def _untouched(
+    selection: Selection, selected: Sequence[OperatorDescription], configuration: Configuration
+) -> tuple[str, ...]:
+    if selection.changed is None:
+        return ()
+    files = changed_files(configuration.root, selection.changed)
+    outputs: tuple[Path, ...] = () if configuration.store_directory is None else (configuration.store_directory,)
+    return unchanged(selected, files, configuration.root, outputs=outputs)
+
+
+def _planned(selection: Selection, operators: Sequence[OperatorDescription], bench: Workbench) -> tuple[Case, ...]:
+    planned: list[Case] = []
+    by_glob = not selection.patterns or any(is_glob(pattern) for pattern in selection.patterns)
+    for operator in operators:
+        if by_glob and mismatch(operator, selection.axes) is not None:
+            continue
+        mine = cases(operator, selection.stage, selection.axes, selection.checks, bench.devices)
+        # An operator without a device here still has one case, which tells so.
+        planned += mine or cases(operator, selection.stage, selection.axes, selection.checks, operator.devices)[:1]
+    return shard(planned, selection.shard.index, selection.shard.count) if selection.shard else tuple(planned)
+
+
+def _judged(
+    selection: Selection,
+    planned: Sequence[Case],
+    operators: Sequence[OperatorDescription],
+    bench: Workbench,
+    world: World,
+) -> list[Judgement]:
+    """Judgements in plan order; fewer than planned when the budget ran out."""
+    contracts = {operator.name: operator.contract for operator in operators}
+    judged: dict[str, Judgement] = {}
+    world.progress.start(len(planned))
+    try:
+        for case, observation in _observed(selection, planned, bench, world):
+            judged[case.id] = judge(case, observation, contracts[case.operator])
+            world.progress.step(judged[case.id])
+    finally:
+        world.progress.stop()
+    return [judged[case.id] for case in planned if case.id in judged]
+
+
+def _observed(
+    selection: Selection, planned: Sequence[Case], bench: Workbench, world: World
+) -> Iterator[tuple[Case, Observation]]:
+    started_ns = world.monotonic_ns()
+    here = [case for case in planned if case.device in bench.devices]
+    for case in planned:
+        if case.device not in bench.devices:
+            yield case, _no_device(case)
+    answers = bench.pool.run(here, selection.repeats)
+    for answer in answers:
+        yield answer
+        spent_s = (world.monotonic_ns() - started_ns) / SECOND_NS
+        if selection.budget_s is not None and spent_s > selection.budget_s:
+            answers.close()
+            return
+
+
+def _no_device(case: Case) -> Observation:
+    return Observation(case_id=case.id, status=Status.SKIPPED, reason=f"no `{case.device}` device on this machine")
+
+
+def _nothing_to_do(summary: Summary) -> Summary:
+    """Every selected operator is untouched by the change, so there was nothing to judge: the gate passes."""
+    return replace(summary, verdict=Verdict.PASS, exit_code=0)
+
+
+def _sources(operators: Sequence[OperatorDescription], root: Path) -> tuple[OperatorSource, ...]:
+    return tuple(
+        OperatorSource(operator=operator.name, file=str(root / operator.source_file), line=operator.source_line or 1)
+        for operator in operators
+        if operator.source_file is not None
+    )

@@ -1,0 +1,81 @@
+"""A pool of workers in the configured interpreter, with the configured operators found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from opsdebug_ci.errors import DiscoveryError, EnvironmentLimitError
+from opsdebug_ci.execution import Limits, WorkerPool, check_interpreter
+from opsdebug_ci.model import Catalogue, Machine
+from opsdebug_ci.pipeline.world import World
+from opsdebug_ci.plan import Configuration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workbench:
+    """What a run works with."""
+
+    pool: WorkerPool
+    """Workers, ready for cases."""
+
+    catalogue: Catalogue
+    """Operators found; without faults."""
+
+    machine: Machine
+    """Where the workers run."""
+
+    devices: tuple[str, ...]
+    """Devices to run on."""
+
+
+@contextmanager
+def workbench(configuration: Configuration, world: World) -> Iterator[Workbench]:
+    """Start workers and find the operators.
+
+    Raises:
+        EnvironmentLimitError: the interpreter cannot run workers, or a configured device is not there.
+        DiscoveryError: any module or declaration is at fault; the message lists every fault.
+    """
+    with worker_pool(configuration, world) as pool:
+        catalogue = pool.describe(configuration.operators, configuration.root)
+        if catalogue.faults:
+            raise discovery_error(catalogue)
+        machine = pool.identify()
+        yield Workbench(
+            pool=pool, catalogue=catalogue, machine=machine, devices=available_devices(configuration, machine)
+        )
+
+
+@contextmanager
+def worker_pool(configuration: Configuration, world: World) -> Iterator[WorkerPool]:
+    """Workers in the configured interpreter, with the configured limits."""
+    interpreter = check_interpreter(configuration.interpreter, world.environ)
+    limits = Limits(timeout_s=configuration.timeout_s, memory_bytes=configuration.memory_bytes)
+    with WorkerPool(interpreter.path, limits=limits, directory=configuration.root, environment=world.environ) as pool:
+        yield pool
+
+
+def discovery_error(catalogue: Catalogue) -> DiscoveryError:
+    """Every fault in one error."""
+    faults = [
+        f"{fault.where}: found {fault.found}; expected {fault.expected}\n    next: {fault.next_step}"
+        for fault in catalogue.faults
+    ]
+    count = "1 problem" if len(faults) == 1 else f"{len(faults)} problems"
+    return DiscoveryError(f"{count} with the configured operators:\n  " + "\n  ".join(faults))
+
+
+def available_devices(configuration: Configuration, machine: Machine) -> tuple[str, ...]:
+    """The configured devices, or the CPU and what accelerator there is."""
+    present = ("cpu", "cuda") if machine.devices else ("cpu",)
+    missing = [
+        device for device in configuration.devices if device.partition(":")[0] == "cuda" and "cuda" not in present
+    ]
+    if missing:
+        raise EnvironmentLimitError(
+            f"`devices` has {', '.join(missing)}, but torch {machine.torch} sees no such device here",
+            next_step="run `opsdebug doctor`, or remove it from `devices`",
+        )
+    return configuration.devices or present
