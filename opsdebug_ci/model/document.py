@@ -133,7 +133,7 @@ class OperatorSource:
     """Operator name."""
 
     file: str
-    """Source file as the worker saw it; absolute or relative to the working directory."""
+    """Source file; absolute, on the machine that ran it."""
 
     line: int
     """First line of the function, from 1."""

@@ -110,13 +110,15 @@ def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
     for module in ("json.py", "sitecustomize.py", "click.py"):
         (repository / module).write_text("raise SystemExit('the workspace was imported')\n", encoding="utf-8")
     git(repository, "init", "--quiet", "--initial-branch=main")
+    git(repository, "commit", "--quiet", "--allow-empty", "--message=base")
+    base = git(repository, "rev-parse", "HEAD").strip()
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message=operators")
     event = root / "event.json"
     pull_request = {
         "number": 7,
         "head": {"sha": "a" * 40, "ref": BRANCH, "repo": {"full_name": "acme/kernels"}},
-        "base": {"sha": "b" * 40, "ref": "main", "repo": {"full_name": "acme/kernels"}},
+        "base": {"sha": base, "ref": "main", "repo": {"full_name": "acme/kernels"}},
     }
     event.write_text(json.dumps({"pull_request": pull_request}), encoding="utf-8")
     action = exported(root / "action")

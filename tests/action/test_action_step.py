@@ -254,7 +254,6 @@ def test_a_child_that_keeps_the_log_open_does_not_keep_the_step(job: Job) -> Non
 
 
 def test_the_run_gets_its_arguments_one_by_one_and_no_token(job: Job) -> None:
-    (job.workspace / "kernels").mkdir(exist_ok=True)
     script = (
         "import os, sys, json\n"
         "forbidden = ('OPSDEBUG_INPUT', 'GITHUB_OUTPUT', 'GITHUB_STEP_SUMMARY')\n"
@@ -263,6 +262,7 @@ def test_the_run_gets_its_arguments_one_by_one_and_no_token(job: Job) -> None:
         "print(json.dumps(told), file=sys.stderr)\n"
         "raise SystemExit(2)\n"
     )
+    (job.workspace / "kernels/a b.toml").write_text('operators = ["a.py"]\n', encoding="utf-8")
     code = job.step(
         script, operators="gelu soft*", config="a b.toml", changed="main", shard="1/2", working_directory="kernels"
     )
@@ -330,11 +330,31 @@ def test_a_fork_on_a_self_hosted_runner_is_warned_about(job: Job) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("configured", "given", "expected"),
+    [
+        ("", "", ["--python=python3"]),
+        ('python = "/opt/python"', "", []),
+        ('python = "/opt/python"', "python3.12", ["--python=python3.12"]),
+    ],
+)
+def test_the_configured_interpreter_counts(job: Job, configured: str, given: str, expected: list[str]) -> None:
+    (job.workspace / "opsdebug.toml").write_text(f'operators = ["a.py"]\n{configured}\n', encoding="utf-8")
+    job.step("import sys\nprint(*sys.argv, file=sys.stderr, sep='\\n')\nraise SystemExit(2)\n", python=given)
+    assert [line for line in job.log.splitlines() if line.startswith("--python")] == expected
+
+
+def test_a_wrong_configuration_is_told_in_one_line(job: Job) -> None:
+    (job.workspace / "opsdebug.toml").write_text('operatosr = ["a.py"]\n', encoding="utf-8")
+    assert job.step("raise SystemExit(0)\n") == 2
+    assert "`operatosr` is not a key; did you mean `operators`?" in job.commands[0]
+
+
 def test_wrong_inputs_are_told_in_one_line_and_nothing_runs(job: Job) -> None:
     assert job.step("raise SystemExit(0)\n", stage="${{ x }}", gate="-x\nverdict=pass") == 2
     assert job.outputs["verdict"] == "error"
     assert job.commands == [
-        "::error title=opsdebug%3A configuration::`stage` is '${{ x }}'; wanted one of smoke, full, replay; "
+        "::error title=opsdebug%3A configuration::`stage` is '${{ x }}'; wanted one of smoke, full; "
         "`gate` is '-x\\nverdict=pass'; wanted one of new, all, never "
         "next: correct the `with:` block of this step; docs/action.md lists every input"
     ]
