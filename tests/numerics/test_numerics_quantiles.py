@@ -46,6 +46,14 @@ def test_a_hundred_ranks_name_themselves() -> None:
     assert quantiles(errors.to(torch.int64)) == Quantiles(p50=50.0, p95=95.0, p99=99.0, max=100.0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64])
+def test_every_size_rounds_its_rank_up(dtype: torch.dtype) -> None:
+    for size in range(2, 202):
+        ranks = [math.ceil(Fraction(size * percent, 100)) for percent in (50, 95, 99)]
+        found = quantiles(torch.arange(1, size + 1).to(dtype))
+        assert [found.p50, found.p95, found.p99, found.max] == [*ranks, size]
+
+
 def test_one_bad_element_of_many_is_the_maximum_only() -> None:
     errors = torch.zeros(10, 200, dtype=torch.float64)
     errors[7, 3] = 5.0

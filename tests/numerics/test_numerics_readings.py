@@ -286,6 +286,14 @@ def test_the_last_element_of_the_last_chunk_counts(size: int) -> None:
     assert read(counts, torch.zeros(size, dtype=torch.int32)).max_abs_index == (size - 1,)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32])
+def test_of_equal_errors_the_first_is_named_across_chunks(dtype: torch.dtype) -> None:
+    expected = torch.zeros(CHUNK + 5, dtype=torch.float64 if dtype == torch.float32 else dtype)
+    actual = torch.zeros(CHUNK + 5, dtype=dtype)
+    actual[3], actual[7], actual[CHUNK + 1] = -2, 2, 2
+    assert read(actual, expected).max_abs_index == (3,)
+
+
 def test_views_read_as_their_contiguous_copies() -> None:
     generator = torch.Generator().manual_seed(3)
     expected = torch.randn(6, 10, dtype=torch.float64, generator=generator)

@@ -87,6 +87,8 @@ def test_infinity_is_not_one_step_from_the_largest_number(name: str) -> None:
     assert distance(name, largest, beyond) == NO_DISTANCE
     assert distance(name, beyond, beyond) == NO_DISTANCE
     assert distance(name, math.nan, 1.0) == NO_DISTANCE
+    assert distance(name, -beyond, -largest) == NO_DISTANCE
+    assert distance(name, -largest, -beyond) == NO_DISTANCE
     assert distance(name, largest, largest) == 0
 
 
