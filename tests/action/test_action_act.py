@@ -25,7 +25,7 @@ BRANCH = 'a";touch "$RESULTS/pwned";"$(touch "$RESULTS/pwned")`id`'
 CANARY = "canary-4711"
 STEPS = {"clean": "right", "planted": "wrong", "hostile": "hostile"}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +71,15 @@ def exported(directory: Path) -> Path:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, directory / name)
     return directory
+
+
+def wheelhouse(root: Path) -> Path:
+    """A directory of wheels, filled as docs/action.md says."""
+    wheels = root / "wheel house"
+    sources = exported(root / "sources")
+    words = ("wheel", "--quiet", "--wheel-dir", str(wheels), str(sources), "setuptools")
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True, capture_output=True, timeout=300)
+    return wheels
 
 
 def content(directory: Path) -> dict[str, str]:
@@ -122,8 +131,13 @@ def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
     }
     event.write_text(json.dumps({"pull_request": pull_request}), encoding="utf-8")
     action = exported(root / "action")
+    variables = pip_settings() | {
+        "RESULTS": str(results),
+        "WHEELHOUSE": str(wheelhouse(root)),
+        "GITHUB_REPOSITORY": "acme/kernels",
+        "SECRET_TOKEN": CANARY,
+    }
     before = installed(), content(action)
-    variables = pip_settings() | {"RESULTS": str(results), "GITHUB_REPOSITORY": "acme/kernels", "SECRET_TOKEN": CANARY}
     done = subprocess.run(
         [
             str(BIN / "act"),
@@ -141,7 +155,7 @@ def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
         env=dict(os.environ) | {"HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=600,
         check=False,
     )
     (root / "log").write_text(done.stdout + done.stderr, encoding="utf-8")

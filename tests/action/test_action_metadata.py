@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from opsdebug_ci.github.inputs import PREFIX
 from opsdebug_ci.github.scaffold import scaffold
+from opsdebug_ci.plan import load_configuration
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -140,6 +141,14 @@ def test_workflows_grant_nothing_by_default_pin_what_they_use_and_keep_no_creden
     assert all("timeout-minutes" in job for job in workflow["jobs"].values())
     for line in path.read_text(encoding="utf-8").splitlines():
         assert not re.search(r"uses: \S+@[0-9a-f]{40}$", line), "the version belongs beside the hash"
+
+
+def test_the_projects_own_workflows_check_the_built_in_operators() -> None:
+    configuration = load_configuration(ROOT, explicit=ROOT / ".github/opsdebug.toml")
+    assert configuration.operators == ("opsdebug_ci.catalogue",)
+    for path in WORKFLOWS:
+        steps = [step for job in load(path)["jobs"].values() for step in job["steps"] if step.get("uses") == "./"]
+        assert [step["with"]["config"] for step in steps] == [".github/opsdebug.toml"]
 
 
 def test_the_scaffold_is_complete_and_valid(tmp_path: Path) -> None:
