@@ -80,13 +80,8 @@ class Table:
 
     @property
     def schema(self) -> pa.Schema:
-        """Arrow schema with unit and comment of every column beside it."""
-        return pa.schema(
-            [
-                pa.field(column.name, column.type, metadata={"comment": column.comment, "unit": column.unit})
-                for column in self.columns
-            ]
-        )
+        """Arrow schema of its files."""
+        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
 
 
 def no_rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001

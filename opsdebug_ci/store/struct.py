@@ -5,7 +5,6 @@ Decides only their plain form; reading a struct back is the model's own `from_js
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Mapping
@@ -18,16 +17,19 @@ from opsdebug_ci.model.wire import from_json
 NOT_FINITE = "float"
 """Key of the object that stands for a float JSON cannot spell: `{"float": "nan"}`, `"inf"` or `"-inf"`."""
 
+SCALARS = (float, int, str, bool)
+"""Types whose plain form is the value itself."""
 
-def to_struct(value: object) -> Any:
-    """Plain form of a dataclass of scalars, enums, tuples and dataclasses; floats stay as they are, NaN included."""
-    if isinstance(value, Enum):
-        return value.value
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_struct(getattr(value, field.name)) for field in dataclasses.fields(value)}
+
+def to_struct(value: Any) -> Any:
+    """Plain form of a slotted dataclass of scalars, enums, tuples and such dataclasses; floats stay, NaN included."""
+    if value is None or type(value) in SCALARS:
+        return value
     if isinstance(value, tuple):
         return [to_struct(item) for item in value]
-    return value
+    if isinstance(value, Enum):
+        return value.value
+    return {name: to_struct(getattr(value, name)) for name in value.__slots__}
 
 
 def evidence_text(evidence: Mapping[str, EvidenceValue]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -146,6 +147,8 @@ def test_files_carry_version_and_comments(tmp_path: Path) -> None:
     table = TABLES[-1]
     path = tmp_path / "runs.parquet"
     path.write_bytes(encode_rows(table, table.rows(run_document(""), [])))
-    schema = pq.read_schema(path)
-    assert schema.metadata[b"opsdebug.format_version"] == b"1"
-    assert schema.field("duration_ns").metadata == {b"comment": b"wall time", b"unit": b"ns"}
+    metadata = pq.read_metadata(path).metadata
+    assert (metadata[b"opsdebug.table"], metadata[b"opsdebug.format_version"]) == (b"runs", b"1")
+    columns = json.loads(metadata[b"opsdebug.columns"])
+    assert (columns["duration_ns"], columns["cpu"]) == ("wall time [ns]", "CPU model")
+    assert pq.read_schema(path).equals(table.schema)
