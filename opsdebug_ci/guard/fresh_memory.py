@@ -27,6 +27,11 @@ class _FillMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ty
         super().__init__()  # type: ignore[no-untyped-call]  # as above
         self._byte = byte
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # NOTE: True makes torch import its compiler at the first call, 1.5 s that the first case would be charged for.
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
