@@ -1,0 +1,35 @@
+# Two set-up commands on a fresh machine: `make demo` and `make test`. Each makes what it needs in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+TORCH ?= torch==2.13.0
+DEMO_STORE ?= demo-store
+WORKERS ?= 2
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/installed
+	$(BIN)/opsdebug ci --stage smoke --store $(DEMO_STORE)
+
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lint: $(VENV)/tested
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# torch first and pinned: an unpinned one would bring gigabytes of CUDA.
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" numpy
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[triton]"
+	@touch $@
+
+$(VENV)/tested: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,dev]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(DEMO_STORE) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
