@@ -17,12 +17,18 @@ from torch.utils._pytree import tree_map
 
 from opsdebug_ci.errors import ReferenceFaultError
 
-LIFTED_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
-"""Working precisions; everything else is left alone."""
+LIFTED_DTYPES = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex32: torch.complex128,
+    torch.complex64: torch.complex128,
+}
+"""Working precisions and what they become; every other dtype is left alone."""
 
 
 class NodeObserver(Protocol):
-    """Sees every ATen call of a lifted run and may replace its result."""
+    """Sees every ATen call of a lifted run, with its arguments as they were before, and may replace its result."""
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any: ...
 
@@ -44,11 +50,15 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
     ) -> Any:
         if func is torch.ops.aten.view.dtype and args[0].is_floating_point():
             raise ReferenceFaultError("the torch reference reinterprets float bits, so it means nothing in float64")
-        lifted = {name: _lift_dtype(value) for name, value in (kwargs or {}).items()}
-        result = func(*tree_map(_lift_dtype, args), **lifted)
-        if not _writes_in_place(func):
-            result = tree_map(_lift_tensor, result)
-        return result if self._observer is None else self._observer(func, args, lifted, result)
+        wide = {name: tree_map(_lift_dtype, value) for name, value in (kwargs or {}).items()}
+        if _writes(func):
+            before = args if self._observer is None else _copied_where_written(func, args)
+            result = func(*tree_map(_lift_dtype, args), **wide)
+        else:
+            # A constant the reference holds in a working precision meets float64 arguments.
+            before = tree_map(_lift, args)
+            result = tree_map(_lift, func(*before, **wide))
+        return result if self._observer is None else self._observer(func, before, wide, result)
 
 
 @contextmanager
@@ -83,14 +93,23 @@ def call_lifted(call: Callable[[], Any], observer: NodeObserver | None = None) -
 
 
 def _lift_dtype(value: Any) -> Any:
-    return torch.float64 if isinstance(value, torch.dtype) and value in LIFTED_DTYPES else value
+    return LIFTED_DTYPES.get(value, value) if isinstance(value, torch.dtype) else value
 
 
-def _lift_tensor(value: Any) -> Any:
+def _lift(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype in LIFTED_DTYPES:
-        return value.to(torch.float64)
-    return value
+        return value.to(LIFTED_DTYPES[value.dtype])
+    return _lift_dtype(value)
 
 
-def _writes_in_place(func: Any) -> bool:
+def _writes(func: Any) -> bool:
     return bool(func._schema.is_mutable)
+
+
+def _copied_where_written(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments as the observer should see them: an in-place call overwrites its own."""
+    written = [declared.is_write for declared in func._schema.arguments[: len(args)]]
+    return tuple(
+        value.clone() if overwritten and isinstance(value, torch.Tensor) else value
+        for value, overwritten in zip(args, written, strict=True)
+    )

@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
+
+from opsdebug_ci.numerics.draws import Draws
 
 FUNCTION_ULPS = 2.0
 """Roundings granted to one library function (exp, tanh, ...) on its argument and on its result.
@@ -26,6 +29,27 @@ Fast device functions are specified to 2 ulp plus a term proportional to |x f'(x
 
 WORST_ROUNDINGS = 4.0
 """Roundings granted to one elementwise step in the worst case: another formula of the same function may take four."""
+
+Thunk = Callable[[], torch.Tensor]
+"""A tensor, computed only when it is needed."""
+
+
+@dataclass(slots=True)
+class _SumErrors:
+    """Sizes of the errors of a computation's sums, in the order they are taken.
+
+    They hardly depend on the noise before them, and cost as much as the sums themselves; so later runs reuse them.
+    """
+
+    sizes: list[torch.Tensor] = field(default_factory=list)
+    position: int = 0
+
+    def next(self, shape: torch.Size, compute: Thunk) -> torch.Tensor:
+        position, self.position = self.position, self.position + 1
+        if position < len(self.sizes) and self.sizes[position].shape == shape:
+            return self.sizes[position]
+        self.sizes[position:] = [compute()]
+        return self.sizes[position]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +62,8 @@ class Noise:
     accumulator_roundoff: float
     """u of the format sums are accumulated in."""
 
-    generator: torch.Generator
-    """Seeded; decides only the bounds, never the inputs."""
+    draws: Draws
+    """Seeded; decides only the bounds, never the inputs. Signs in the worst case."""
 
     worst: bool
     """False: errors of the size a good kernel makes. True: errors no summation order can exceed."""
@@ -47,13 +71,18 @@ class Noise:
     operand_roundoff: float = 0.0
     """u of the format the operands of a product are rounded to first; 0: they are used as they are."""
 
+    _sums: _SumErrors = field(default_factory=_SumErrors, init=False)
+
+    def restart(self) -> None:
+        """Begin another run of the same computation: its sums meet the same errors' sizes in the same order."""
+        self._sums.position = 0
+
     def rounding(self, value: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
         """`value` after `roundings` roundings: y * (1 + r*u*xi), xi uniform on [-1, 1] (random sign in the worst case).
 
-        `value`: float64, any shape. NaN and infinities stay as they are.
+        `value`: float64 or complex128, any shape. NaN and infinities stay as they are.
         """
-        gain = roundings * (WORST_ROUNDINGS if self.worst else 1.0)
-        return self._add(value, value.abs() * (gain * self.unit_roundoff))
+        return self.magnitude(value, value, roundings)
 
     def function(self, function: Callable[[torch.Tensor], torch.Tensor], argument: torch.Tensor) -> torch.Tensor:
         """A library function in the working precision: both argument and result are rounded FUNCTION_ULPS times."""
@@ -62,41 +91,78 @@ class Noise:
     def magnitude(self, value: torch.Tensor, magnitude: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
         """`value` with the error of intermediate terms of size `magnitude` (>= |value| where terms cancel)."""
         gain = roundings * (WORST_ROUNDINGS if self.worst else 1.0)
-        return self._add(value, magnitude * (gain * self.unit_roundoff))
+        return self._add(value, magnitude, gain * self.unit_roundoff)
 
     def operand(self, value: torch.Tensor) -> torch.Tensor:
         """An operand of a product after one rounding to the operand format."""
-        return self._add(value, value.abs() * self.operand_roundoff) if self.operand_roundoff else value
+        return self._add(value, value, self.operand_roundoff) if self.operand_roundoff else value
 
     def total(
-        self, total: torch.Tensor, squares: torch.Tensor, absolutes: torch.Tensor, terms: torch.Tensor | float
+        self, total: torch.Tensor, terms: torch.Tensor | float, *, squares: Thunk, absolutes: Thunk
     ) -> torch.Tensor:
         """A sum in the accumulator's precision.
 
         Args:
             total: y, the exact sums.
-            squares: Q, sums of squared terms.
-            absolutes: S, sums of absolute terms.
             terms: n, terms per sum; a number, or a tensor that broadcasts against `total`.
+            squares: Q, sums of squared terms; asked for in the statistical mode, once per computation.
+            absolutes: S, sums of absolute terms; asked for in the worst case, once per computation.
         """
         u = self.accumulator_roundoff
-        if self.worst:
-            return self._add(total, absolutes * _gamma(terms, u))
-        return self._add(total, u * math.sqrt(3.0) * _variance(total, squares, terms).sqrt())
+
+        def size() -> torch.Tensor:
+            if self.worst:
+                return absolutes() * _gamma(terms, u)
+            # Uniform numbers on [-1, 1] have variance 1/3.
+            return (math.sqrt(3.0) * u) * _variance(total, squares(), terms).sqrt()
+
+        return self._add(total, self._sums.next(total.shape, size), 1.0)
 
     def sum(self, terms: torch.Tensor, dims: list[int] | None, *, keepdim: bool) -> torch.Tensor:
         """Sum of `terms` over `dims` (all of them when None or empty) in the accumulator's precision."""
         axes = dims or list(range(terms.ndim))
-        count = float(math.prod(terms.shape[axis] for axis in axes))
-        total = terms.sum(axes, keepdim=keepdim)
         return self.total(
-            total, terms.square().sum(axes, keepdim=keepdim), terms.abs().sum(axes, keepdim=keepdim), count
+            terms.sum(axes, keepdim=keepdim),
+            float(math.prod(terms.shape[axis] for axis in axes)),
+            squares=lambda: terms.square().sum(axes, keepdim=keepdim),
+            absolutes=lambda: terms.abs().sum(axes, keepdim=keepdim),
         )
 
-    def _add(self, value: torch.Tensor, amplitude: torch.Tensor) -> torch.Tensor:
-        draw = torch.rand(value.shape, generator=self.generator, dtype=torch.float64).mul_(2.0).sub_(1.0)
-        error = amplitude * (draw.sign() if self.worst else draw).to(value.device)
-        return value + torch.where(torch.isfinite(error), error, torch.zeros_like(error))
+    def _add(self, value: torch.Tensor, size: torch.Tensor, gain: float) -> torch.Tensor:
+        """value + gain*size*xi, where that is finite."""
+        if value.is_complex():
+            parts = torch.view_as_real(value)
+            return torch.view_as_complex(self._add(parts, size.abs().unsqueeze(-1).expand_as(parts), gain).contiguous())
+        finite = torch.nan_to_num(size, nan=0.0, posinf=0.0, neginf=0.0)
+        return torch.addcmul(value, finite, self.draws.shaped(value), value=gain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One ATen call of a lifted run."""
+
+    noise: Noise
+    """Source of errors."""
+
+    func: Any
+    """The ATen overload."""
+
+    args: tuple[Any, ...]
+    """Positional arguments as they were before the call."""
+
+    kwargs: dict[str, Any]
+    """Keyword arguments."""
+
+    result: Any
+    """What it returned, in float64."""
+
+    def argument(self, position: int, default: Any = None) -> Any:
+        """A positional argument, or its default: ATen leaves trailing defaults out."""
+        return self.args[position] if len(self.args) > position else default
+
+
+Rule = Callable[[Call], Any]
+"""Call -> noisy result, in the structure of the exact one."""
 
 
 def _variance(total: torch.Tensor, squares: torch.Tensor, terms: torch.Tensor | float) -> torch.Tensor:

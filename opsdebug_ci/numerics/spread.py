@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import torch
 
 from opsdebug_ci.model.dtype import FloatFormat
+from opsdebug_ci.numerics.draws import Draws
 from opsdebug_ci.numerics.lifting import NodeObserver
 from opsdebug_ci.numerics.noise import Noise
 from opsdebug_ci.numerics.noise_rules import noisy_result
@@ -33,6 +34,10 @@ POOLED_SHARE = 0.5
 With 8 samples a standard deviation is underestimated by more than 0.4 with probability 0.4 % (chi-square, 8 degrees of
 freedom); the pooled floor removes those holes.
 """
+
+
+POOLED_ELEMENTS = 1 << 12
+"""About this many elements, evenly spaced, give the median of a larger output."""
 
 
 class ReferenceRun(Protocol):
@@ -84,22 +89,49 @@ def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
     sizes: list[int] = [1]
     centre = run(lambda value: _noted(value, sizes), None)
     sampler = _Sampler(run=run, centre=centre, arithmetic=arithmetic)
-    statistical, visible = sampler.deviations(worst=False)
-    coherent, _ = sampler.deviations(worst=True, opaque=not visible)
+    statistical = sampler.sample(worst=False)
+    visible = statistical.visible
+    coherent = sampler.sample(worst=True, opaque=not visible)
     if not visible:
-        statistical, _ = sampler.deviations(worst=False, opaque=True)
-    rounded = sampler.deviations(worst=False, operand=arithmetic.operand)[0] if arithmetic.operand else None
+        statistical = sampler.sample(worst=False, opaque=True)
+    rounded = sampler.sample(worst=False, operand=arithmetic.operand) if arithmetic.operand else None
     spreads = []
     for position, output in enumerate(centre):
         terms = 1.0 if visible else max(1.0, max(sizes) / max(1, output.numel()))
         spreads.append(
             Spread(
-                deviation=_pooled(_root_mean_square(statistical, position) * math.sqrt(terms), output),
-                worst=_pooled(torch.stack([sample[position].abs() for sample in coherent]).amax(0) * terms, output),
-                operand=None if rounded is None else _pooled(_root_mean_square(rounded, position), output),
+                deviation=_pooled(statistical.deviation(position) * math.sqrt(terms), output),
+                worst=_pooled(coherent.largest[position] * terms, output),
+                operand=None if rounded is None else _pooled(rounded.deviation(position), output),
             )
         )
     return spreads
+
+
+@dataclass(slots=True, kw_only=True)
+class _Samples:
+    """Differences from the centre over noisy runs, folded per output."""
+
+    squares: list[torch.Tensor]
+    """Sums of squares."""
+
+    largest: list[torch.Tensor]
+    """Largest absolute ones."""
+
+    count: int = 0
+    """Runs so far."""
+
+    visible: bool = False
+    """Some step could be given an error."""
+
+    def add(self, differences: list[torch.Tensor]) -> None:
+        self.count += 1
+        for squares, largest, difference in zip(self.squares, self.largest, differences, strict=True):
+            squares.addcmul_(difference, difference)
+            torch.maximum(largest, difference.abs_(), out=largest)
+
+    def deviation(self, position: int) -> torch.Tensor:
+        return (self.squares[position] / self.count).sqrt_()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,33 +140,31 @@ class _Sampler:
     centre: list[torch.Tensor]
     arithmetic: Arithmetic
 
-    def deviations(
-        self, *, worst: bool, opaque: bool = False, operand: FloatFormat | None = None
-    ) -> tuple[list[list[torch.Tensor]], bool]:
-        """Differences from the centre, per run and output; and whether any step could be given an error."""
-        mode = 1 + int(worst) + 2 * int(operand is not None)
+    def sample(self, *, worst: bool, opaque: bool = False, operand: FloatFormat | None = None) -> _Samples:
         noise = Noise(
             unit_roundoff=self.arithmetic.compute.unit_roundoff,
             accumulator_roundoff=self.arithmetic.accumulate.unit_roundoff,
-            generator=torch.Generator().manual_seed(self.arithmetic.seed * 4 + mode),
+            draws=Draws(self.arithmetic.seed, signs=worst),
             worst=worst,
             operand_roundoff=operand.unit_roundoff if operand else 0.0,
         )
         observer = _Injector(noise)
         elements = max((output.numel() for output in self.centre), default=0)
-        samples = SAMPLES if elements <= LARGE_ELEMENTS else SAMPLES_LARGE
-        outputs = [self.run(noise.rounding if opaque else None, observer) for _ in range(samples)]
-        differences = [[_difference(a, b) for a, b in zip(sample, self.centre, strict=True)] for sample in outputs]
-        return differences, observer.calls > 0 or elements == 0
+        samples = _Samples(squares=self._zeros(), largest=self._zeros())
+        for _ in range(SAMPLES if elements <= LARGE_ELEMENTS else SAMPLES_LARGE):
+            noise.restart()
+            outputs = self.run(noise.rounding if opaque else None, observer)
+            samples.add([_difference(a, b) for a, b in zip(outputs, self.centre, strict=True)])
+        samples.visible = observer.calls > 0 or elements == 0
+        return samples
+
+    def _zeros(self) -> list[torch.Tensor]:
+        return [torch.zeros(output.shape, dtype=torch.float64, device=output.device) for output in self.centre]
 
 
 def _noted(value: torch.Tensor, sizes: list[int]) -> torch.Tensor:
     sizes.append(value.numel())
     return value
-
-
-def _root_mean_square(samples: list[list[torch.Tensor]], position: int) -> torch.Tensor:
-    return torch.stack([sample[position].square() for sample in samples]).mean(0).sqrt()
 
 
 class _Injector:
@@ -146,8 +176,7 @@ class _Injector:
         """Calls that were given an error."""
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        name = func.overloadpacket._qualified_op_name.split("::")[-1]
-        noisy = noisy_result(self._noise, name, args, kwargs, result)
+        noisy = noisy_result(self._noise, func, args, kwargs, result)
         if noisy is result:
             return result
         self.calls += 1
@@ -157,16 +186,21 @@ class _Injector:
 
 
 def _difference(sample: torch.Tensor, centre: torch.Tensor) -> torch.Tensor:
+    """sample - centre, a fresh tensor; 0 where that is not finite, and for integers."""
     if not centre.is_floating_point() or sample.shape != centre.shape:
-        return torch.zeros(centre.shape, dtype=torch.float64)
-    difference = sample.double() - centre.double()
-    return torch.where(torch.isfinite(difference), difference, torch.zeros_like(difference))
+        return torch.zeros(centre.shape, dtype=torch.float64, device=centre.device)
+    return torch.nan_to_num_(sample.double() - centre.double(), nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _pooled(spread: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
-    size = output.abs().double() if output.is_floating_point() else torch.zeros_like(spread)
-    usable = torch.isfinite(size) & (size > 0) & (spread > 0)
+    """At least POOLED_SHARE of the output's median relative spread, wherever there is any spread."""
+    if not output.is_floating_point():
+        return spread
+    size = torch.nan_to_num(output.abs().double(), nan=0.0, posinf=0.0, neginf=0.0)
+    few = spread.numel() // POOLED_ELEMENTS + 1
+    some, sizes = spread.flatten()[::few], size.flatten()[::few]
+    usable = (some > 0) & (sizes > 0)
     if not bool(usable.any()):
         return spread
-    ratio = (spread[usable] / size[usable]).median()
-    return torch.maximum(spread, torch.where(usable, POOLED_SHARE * ratio * size, torch.zeros_like(spread)))
+    ratio = (some[usable] / sizes[usable]).median()
+    return torch.maximum(spread, size.mul_(spread > 0).mul_(POOLED_SHARE * ratio))
