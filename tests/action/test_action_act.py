@@ -91,7 +91,10 @@ def content(directory: Path) -> dict[str, str]:
 def installed() -> tuple[str, str]:
     """The packages of the user's interpreter, and a hash over the files of its site-packages (caches aside)."""
     freeze = subprocess.run(
-        [sys.executable, "-m", "pip", "freeze", "--all"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "pip", "freeze", "--all", "--exclude-editable"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     site = Path(sysconfig.get_path("purelib"))
     names = sorted(str(path) for path in site.rglob("*") if "__pycache__" not in path.parts)
