@@ -5,6 +5,8 @@ Decides which promises can be made. Deliberately judges none of them.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
 
@@ -22,7 +24,7 @@ Index = tuple[Union[str, int], int]
 class Contract:
     """Promises of an operator; a tolerance is a statement about them.
 
-    Raises DeclarationError when a value is unknown or contradictory.
+    Raises DeclarationError when values are unknown or contradictory; the message lists every problem at once.
     """
 
     accumulate: str = "float32"
@@ -59,18 +61,26 @@ class Contract:
     """Relative tolerance of the user's own; overrides ours, and the report says so."""
 
     def __post_init__(self) -> None:
+        problems = list(self._problems())
+        if problems:
+            raise DeclarationError("contract: " + "; ".join(problems))
+
+    def _problems(self) -> Iterator[str]:
         if self.accumulate not in FLOAT_FORMATS:
-            raise DeclarationError(f"`accumulate` is `{self.accumulate}`; wanted one of {', '.join(FLOAT_FORMATS)}")
+            yield f"`accumulate` is {self.accumulate!r}; wanted one of {', '.join(FLOAT_FORMATS)}"
         if self.nan not in NAN_POLICIES:
-            raise DeclarationError(f"`nan` is `{self.nan}`; wanted one of {', '.join(NAN_POLICIES)}")
-        unknown = set(self.allow) - set(ALLOWANCES)
-        if unknown:
-            raise DeclarationError(f"`allow` has {sorted(unknown)}; wanted some of {', '.join(ALLOWANCES)}")
-        if not isinstance(self.mutates, tuple):
-            raise DeclarationError(f"`mutates` is {self.mutates!r}; wanted a tuple of argument names")
+            yield f"`nan` is {self.nan!r}; wanted one of {', '.join(NAN_POLICIES)}"
+        if not _are_words(self.mutates):
+            yield f"`mutates` is {self.mutates!r}; wanted a tuple of argument names, e.g. ('x',)"
+        if self.out is not None and not _is_argument(self.out):
+            yield f"`out` is {self.out!r}; wanted an argument's name or position"
+        if self.index is not None and not _is_index(self.index):
+            yield f"`index` is {self.index!r}; wanted (argument, axis), e.g. ('x', -1)"
+        if not _are_words(self.allow) or set(self.allow) - set(ALLOWANCES):
+            yield f"`allow` is {self.allow!r}; wanted a tuple of some of {', '.join(ALLOWANCES)}"
         for name, value in (("atol", self.atol), ("rtol", self.rtol)):
-            if value is not None and not value >= 0:
-                raise DeclarationError(f"`{name}` is {value}; wanted a number >= 0")
+            if value is not None and not _is_amount(value):
+                yield f"`{name}` is {value!r}; wanted a number >= 0"
 
     @property
     def overrides_tolerance(self) -> bool:
@@ -92,5 +102,28 @@ class Cost:
     """Bytes moved to and from memory; None: the sum over arguments and outputs."""
 
     def __post_init__(self) -> None:
-        if not self.flops >= 0 or (self.bytes is not None and not self.bytes >= 0):
-            raise DeclarationError(f"cost has flops={self.flops}, bytes={self.bytes}; wanted numbers >= 0")
+        if not _is_amount(self.flops) or (self.bytes is not None and not _is_amount(self.bytes)):
+            raise DeclarationError(f"cost has flops={self.flops!r}, bytes={self.bytes!r}; wanted numbers >= 0")
+
+
+def _is_argument(value: object) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def _is_index(value: object) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and _is_argument(value[0])
+        and isinstance(value[1], int)
+        and not isinstance(value[1], bool)
+    )
+
+
+def _are_words(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(word, str) for word in value)
+
+
+def _is_amount(value: object) -> bool:
+    """A finite number >= 0."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf

@@ -79,6 +79,11 @@ def _term(piece: str, text: str) -> Term:
 
 def parse_shape(text: str) -> tuple[DimExpression, ...]:
     """Parse a blank-separated shape; the empty string is a zero-dimensional tensor."""
+    if not isinstance(text, str):
+        raise DeclarationError(
+            f"`shape` is {text!r}; wanted blank-separated dims in one string",
+            next_step='write shapes like "B S H", "N+1" or "2*H 3"',
+        )
     return tuple(parse_dim(piece) for piece in text.split())
 
 
