@@ -110,12 +110,9 @@ def pip_settings() -> dict[str, str]:
     return settings | ({"PIP_CACHE_DIR": cache.stdout.strip()} if cache.returncode == 0 else {})
 
 
-@pytest.fixture(scope="module")
-def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
-    root = tmp_path_factory.mktemp("act")
-    results, home, repository = root / "results", root / "home", root / "repository"
-    for directory in (results, home):
-        directory.mkdir()
+def consumer_repository(root: Path) -> Path:
+    """A repository whose second commit brings operators, a workflow and modules that nobody may import."""
+    repository = root / "repository"
     shutil.copytree(CONSUMER, repository)
     (repository / ".github/workflows").mkdir(parents=True)
     (repository / "workflow.yml").rename(repository / ".github/workflows/operators.yml")
@@ -123,16 +120,49 @@ def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
         (repository / module).write_text("raise SystemExit('the workspace was imported')\n", encoding="utf-8")
     git(repository, "init", "--quiet", "--initial-branch=main")
     git(repository, "commit", "--quiet", "--allow-empty", "--message=base")
-    base = git(repository, "rev-parse", "HEAD").strip()
     git(repository, "add", ".")
     git(repository, "commit", "--quiet", "--message=operators")
-    event = root / "event.json"
+    return repository
+
+
+def event_file(root: Path, repository: Path) -> Path:
+    """A pull request of a branch with a hostile name, onto the repository's first commit."""
+    base = git(repository, "rev-parse", "HEAD~1").strip()
     pull_request = {
         "number": 7,
         "head": {"sha": "a" * 40, "ref": BRANCH, "repo": {"full_name": "acme/kernels"}},
         "base": {"sha": base, "ref": "main", "repo": {"full_name": "acme/kernels"}},
     }
-    event.write_text(json.dumps({"pull_request": pull_request}), encoding="utf-8")
+    path = root / "event.json"
+    path.write_text(json.dumps({"pull_request": pull_request}), encoding="utf-8")
+    return path
+
+
+def act(root: Path, action: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the consumer's workflow on this machine, with a home directory of its own."""
+    home = root / "home"
+    home.mkdir()
+    repository = consumer_repository(root)
+    words = ["pull_request", "--json", "--eventpath", str(event_file(root, repository))]
+    words += ["--platform", "ubuntu-latest=-self-hosted"]
+    words += ["--local-repository", f"opsdebug-ci/opsdebug-ci@v1={action}"]
+    words += [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
+    return subprocess.run(
+        [str(BIN / "act"), *words],
+        cwd=repository,
+        env=dict(os.environ) | {"HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
+    root = tmp_path_factory.mktemp("act")
+    results = root / "results"
+    results.mkdir()
     action = exported(root / "action")
     variables = pip_settings() | {
         "RESULTS": str(results),
@@ -141,26 +171,7 @@ def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
         "SECRET_TOKEN": CANARY,
     }
     before = installed(), content(action)
-    done = subprocess.run(
-        [
-            str(BIN / "act"),
-            "pull_request",
-            "--json",
-            "--eventpath",
-            str(event),
-            "--platform",
-            "ubuntu-latest=-self-hosted",
-            "--local-repository",
-            f"opsdebug-ci/opsdebug-ci@v1={action}",
-            *(word for name, value in variables.items() for word in ("--env", f"{name}={value}")),
-        ],
-        cwd=repository,
-        env=dict(os.environ) | {"HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = act(root, action, variables)
     (root / "log").write_text(done.stdout + done.stderr, encoding="utf-8")
     return Consumed(
         exit_code=done.returncode,

@@ -36,17 +36,35 @@ from opsdebug_ci.report import encode
 HOSTILE_NAME = "gelu\nverdict=pass"
 
 
-def document(verdict: Verdict, workspace: Path, name: str = "gelu") -> bytes:
-    """A run of one case with this verdict."""
-    finding = Finding(
-        cause=Cause.TAIL_MASK,
-        confidence=0.9,
-        blame=Blame.OPERATOR,
-        statement="1 of 129 elements wrong",
-        evidence={},
-        next="opsdebug attribute gelu",
-    )
-    case = CaseDocument(
+FINDING = Finding(
+    cause=Cause.TAIL_MASK,
+    confidence=0.9,
+    blame=Blame.OPERATOR,
+    statement="1 of 129 elements wrong",
+    evidence={},
+    next="opsdebug attribute gelu",
+)
+
+MACHINE = Machine(
+    key="k", system="s", cpu="c", cores=2, memory_bytes=1, devices=(), python="3.11", torch="2", versions={}, threads=1
+)
+
+RECORD = RunRecord(
+    id="1",
+    commit="",
+    stage=Stage.SMOKE,
+    started_at="2026-11-29T00:00:00Z",
+    duration_ns=1,
+    machine=MACHINE,
+    revision=Revision(),
+    ci=CiContext(),
+    tool_version="0",
+    config_hash="",
+)
+
+
+def case(name: str) -> CaseDocument:
+    return CaseDocument(
         id="0" * 16,
         name=f"{name}[S=129 float32]",
         operator=name,
@@ -58,45 +76,25 @@ def document(verdict: Verdict, workspace: Path, name: str = "gelu") -> bytes:
         device="cpu",
         direction="forward",
     )
+
+
+def document(verdict: Verdict, workspace: Path, name: str = "gelu") -> bytes:
+    """A run of one case with this verdict."""
     observation = ObservationDocument(
-        case=case,
+        case=case(name),
         verdict=verdict,
         reason=None,
         reference=ReferenceUse(used=None, confidence=Confidence.LOW, dissent=None),
         accuracy=None,
         outputs=(),
-        findings=(finding,) if verdict is Verdict.FAIL else (),
+        findings=(FINDING,) if verdict is Verdict.FAIL else (),
         timing=None,
     )
-    machine = Machine(
-        key="k",
-        system="s",
-        cpu="c",
-        cores=2,
-        memory_bytes=1,
-        devices=(),
-        python="3.11",
-        torch="2",
-        versions={},
-        threads=1,
-    )
-    record = RunRecord(
-        id="1",
-        commit="",
-        stage=Stage.SMOKE,
-        started_at="2026-11-29T00:00:00Z",
-        duration_ns=1,
-        machine=machine,
-        revision=Revision(),
-        ci=CiContext(),
-        tool_version="0",
-        config_hash="",
-    )
-    code = {Verdict.PASS: 0, Verdict.FAIL: 1}.get(verdict, 4)
+    code = {Verdict.PASS: 0, Verdict.FAIL: 1}[verdict]
     return encode(
         RunDocument(
             schema="opsdebug.run/1",
-            run=record,
+            run=RECORD,
             observations=(observation,),
             summary=Summary(verdict=verdict, exit_code=code, counts={str(verdict): 1}, groups=()),
             next=(),
