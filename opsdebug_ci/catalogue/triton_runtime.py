@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,5 +68,6 @@ def bits(x: torch.Tensor) -> torch.Tensor:
 @contextmanager
 def launching() -> Iterator[None]:
     """Silences numpy, which the interpreter computes with: NaN and overflow in a kernel are not warnings."""
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
         yield
