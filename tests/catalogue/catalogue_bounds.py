@@ -1,8 +1,9 @@
 """Error bounds of the catalogue's operators, derived here per operator, apart from the tool's own comparison.
 
 Every bound has the form |actual - y| <= u_o*|y| + eta + u_c*M. u_o and u_c are the unit roundoffs of the output's
-and of the compute dtype, eta the smallest normal number of the compute dtype (below it a relative error means nothing), M the
-size of the intermediate terms times the number of roundings they meet (first order; Higham, ASNA 2nd ed., ch. 3-4).
+and of the compute dtype; eta is the smallest normal number of the compute dtype (below it a relative error means
+nothing); M is the size of the intermediate terms times the number of roundings they meet (first order; Higham, ASNA
+2nd ed., ch. 3-4).
 """
 
 from __future__ import annotations
