@@ -348,6 +348,20 @@ def test_a_wrong_configuration_is_told_in_one_line(job: Job) -> None:
     assert "`operatosr` is not a key; did you mean `operators`?" in job.commands[0]
 
 
+def test_the_real_command_line_says_what_is_wrong_with_the_interpreter(job: Job) -> None:
+    (job.workspace / "opsdebug.toml").write_text('operators = ["a.py"]\n', encoding="utf-8")
+    root = str(Path(__file__).parents[2])
+    script = f"import sys\nsys.path.insert(0, {root!r})\nfrom opsdebug_ci.cli import main\nmain()\n"
+    assert job.step(script, python="no-such-python") == 3
+    assert job.outputs["exit-code"] == "3"
+    (command,) = job.commands
+    assert command.startswith(
+        "::error title=opsdebug ended with 3::opsdebug [environment]: `python` is `no-such-python`"
+    )
+    assert ", wanted " in command
+    assert " next: " in command
+
+
 def test_wrong_inputs_are_told_in_one_line_and_nothing_runs(job: Job) -> None:
     assert job.step("raise SystemExit(0)\n", stage="${{ x }}", gate="-x\nverdict=pass") == 2
     assert job.outputs["verdict"] == "error"
