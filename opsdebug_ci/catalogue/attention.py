@@ -18,7 +18,7 @@ from opsdebug_ci.catalogue.arithmetic import widen
 from opsdebug_ci.catalogue.arrays import Array, in_extended, in_float64
 from opsdebug_ci.catalogue.cost import flops
 from opsdebug_ci.catalogue.elementwise import FLOATS
-from opsdebug_ci.catalogue.softmaxes import log_softmax_rows, softmax_rows
+from opsdebug_ci.catalogue.softmaxes import FLUSHES, log_softmax_rows, softmax_rows
 
 TILE = 16
 """Keys per step."""
@@ -91,6 +91,7 @@ def attention_operator(name: str, function: Callable[..., torch.Tensor], *, caus
         kind="attention",
         dtypes=FLOATS,
         dims={"B": 1, "N": 2, "S": 32, "T": 32, "D": 16},
+        contract=FLUSHES,
         requires=_needs_keys,
         cost=flops(4, "B N S T D"),
         devices=("cpu", "cuda"),

@@ -15,7 +15,8 @@ from opsdebug_ci.catalogue.cost import flops
 from opsdebug_ci.catalogue.elementwise import FLOATS, SHAPE
 
 FLUSHES = Contract(allow=("ftz",))
-"""A subnormal exponential has few bits left before it is divided, so such results are good to the smallest normal."""
+"""A subnormal exponential has few bits left before it is divided, so such results, and what they
+weigh, are good to the smallest normal."""
 
 
 def shifted(x: torch.Tensor) -> torch.Tensor:
