@@ -52,7 +52,7 @@ CONTRACTS = st.builds(
 )
 
 
-def values_of(hint: Any) -> st.SearchStrategy[Any]:
+def values_of(hint: Any) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - one per kind of annotation
     """Values of a field annotated `hint`."""
     if hint is Contract:
         return CONTRACTS
