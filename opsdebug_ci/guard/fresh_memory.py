@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from opsdebug_ci.guard.nesting import has_bytes
+
 FILL_A = 0xFF
 """NaN in every float format with a NaN, -1 in signed integers."""
 
@@ -18,7 +20,14 @@ FILL_B = 0x55
 """A large ordinary number in every float format: also seen by operators that ignore NaN."""
 
 _ALLOCATIONS = frozenset(
-    {"aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty", "aten::new_empty_strided"}
+    {
+        "aten::empty",
+        "aten::empty_like",
+        "aten::empty_permuted",
+        "aten::empty_strided",
+        "aten::new_empty",
+        "aten::new_empty_strided",
+    }
 )
 
 
@@ -36,23 +45,43 @@ class _FillMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ty
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func.overloadpacket._qualified_op_name in _ALLOCATIONS and isinstance(result, torch.Tensor):
-            fill_bytes(result, self._byte)
+        if _allocates(func) and isinstance(result, torch.Tensor) and has_bytes(result):
+            _fill_storage(result, self._byte)
         return result
 
 
 def fresh_memory(byte: int) -> TorchDispatchMode:
-    """Context in which every `torch.empty` is filled with `byte`."""
+    """Context in which the whole storage of every `torch.empty` is filled with `byte`."""
     return _FillMode(byte)
 
 
 def fill_bytes(tensor: torch.Tensor, byte: int) -> None:
     """Set every element of `tensor` to the value whose bytes are all `byte` (bool: its lowest bit).
 
-    Works for any dtype and layout; elements outside the view are left alone.
+    Works for any dtype and for any layout with strides; elements outside the view are left alone. Others are too.
     """
-    if tensor.dtype is torch.bool:
-        tensor.fill_(bool(byte & 1))
+    if not has_bytes(tensor):
         return
-    pattern = torch.full((tensor.element_size(),), byte, dtype=torch.uint8).view(tensor.dtype)
-    tensor.copy_(pattern.to(tensor.device).expand(tensor.shape) if tensor.ndim else pattern[0].to(tensor.device))
+    once = tensor.detach()
+    for axis, stride in enumerate(once.stride()):
+        if stride == 0 and once.shape[axis] > 1:
+            once = once.narrow(axis, 0, 1)  # an expanded axis is one element; torch refuses to write it n times
+    if once.dtype is torch.bool:
+        once.fill_(bool(byte & 1))
+        return
+    pattern = torch.full((once.element_size(),), byte, dtype=torch.uint8).view(once.dtype).to(once.device)
+    once.copy_(pattern.expand(once.shape) if once.ndim else pattern[0])
+
+
+def _allocates(func: Any) -> bool:
+    """Whether `func` returns memory nobody wrote; `out=` overloads return a tensor of the caller's."""
+    return (
+        isinstance(func, torch._ops.OpOverload)
+        and func._overloadname != "out"
+        and func.overloadpacket._qualified_op_name in _ALLOCATIONS
+    )
+
+
+def _fill_storage(tensor: torch.Tensor, byte: int) -> None:
+    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+    whole.fill_(byte & 1 if tensor.dtype is torch.bool else byte)

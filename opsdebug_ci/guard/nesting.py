@@ -1,0 +1,43 @@
+"""Tensors and arrays inside plain values: an argument may be a list, tuple or dict of them.
+
+Decides how deep a launch's copies and byte comparisons look. Deliberately stops at other objects: a module or a
+dataclass passed as a plain value is the operator's own, shared by all launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """`value` rebuilt with `change` of every leaf: of everything that is no list, tuple or dict."""
+    if type(value) in (list, tuple):
+        return type(value)(map_leaves(item, change) for item in value)
+    if type(value) is dict:
+        return {key: map_leaves(item, change) for key, item in value.items()}
+    return change(value)
+
+
+def strided_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    """Tensors of an argument whose bytes can be compared, each by its place, e.g. `xs[0]`; arrays as their bytes."""
+    if isinstance(value, torch.Tensor):
+        if has_bytes(value):
+            yield name, value
+    elif isinstance(value, np.ndarray):
+        if value.dtype != object and value.flags.c_contiguous and value.flags.writeable:
+            yield name, torch.from_numpy(value.reshape(-1).view(np.uint8))
+    elif type(value) in (list, tuple):
+        for position, item in enumerate(value):
+            yield from strided_tensors(f"{name}[{position}]", item)
+    elif type(value) is dict:
+        for key, item in value.items():
+            yield from strided_tensors(f"{name}[{key!r}]", item)
+
+
+def has_bytes(tensor: torch.Tensor) -> bool:
+    """Whether the elements lie at strides in a storage of bytes."""
+    return tensor.layout is torch.strided and tensor.device.type != "meta" and not tensor.is_quantized
