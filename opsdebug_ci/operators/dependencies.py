@@ -1,7 +1,8 @@
 """Which project files a module's behaviour can depend on.
 
-Decides by reading imports, in every scope of every file, and following those that lie under the project's root.
-Files reached in any other way are not found; planning therefore runs everything when an unknown file changed.
+Decides by reading imports, in every scope of every file, and following those that lie under the project's root. An
+environment inside the root (`.venv`) is not the project's. Compiled modules are listed and not read. Files reached in
+any other way are not found; planning therefore runs everything when an unknown file changed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""Directories package installers own."""
+
+SOURCE_SUFFIXES = (".py", ".pyw")
+"""Files Python itself compiles."""
+
 
 def source_files(module: ModuleType, root: Path) -> tuple[str, ...]:
     """Files under `root`, relative to it in POSIX form, that `module` imports directly or not, itself included.
@@ -21,7 +28,7 @@ def source_files(module: ModuleType, root: Path) -> tuple[str, ...]:
     start = _file_of(module)
     if start is None:
         return ()
-    if not start.is_relative_to(root):
+    if not is_own(start, root):
         return (start.as_posix(),)
     seen: dict[Path, None] = {}
     waiting = [(start, module.__name__)]
@@ -33,7 +40,7 @@ def source_files(module: ModuleType, root: Path) -> tuple[str, ...]:
         waiting += [
             (found, imported)
             for imported in _imported_names(path, name)
-            if (found := _file_of(sys.modules.get(imported))) is not None and found.is_relative_to(root)
+            if (found := _file_of(sys.modules.get(imported))) is not None and is_own(found, root)
         ]
     return tuple(sorted(path.relative_to(root).as_posix() for path in seen))
 
@@ -43,7 +50,14 @@ def _file_of(module: ModuleType | None) -> Path | None:
     return Path(name).resolve() if name else None
 
 
+def is_own(path: Path, root: Path) -> bool:
+    """Whether a file lies under the root and in no environment's package directory there."""
+    return path.is_relative_to(root) and INSTALLED.isdisjoint(path.relative_to(root).parts)
+
+
 def _imported_names(path: Path, module: str) -> Iterator[str]:
+    if path.suffix not in SOURCE_SUFFIXES:
+        return
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):

@@ -6,6 +6,7 @@ Collects every fault instead of stopping at the first.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -16,6 +17,7 @@ from types import ModuleType
 
 from opsdebug_ci.errors import DeclarationError
 from opsdebug_ci.model.description import DiscoveryFault
+from opsdebug_ci.operators.dependencies import is_own
 from opsdebug_ci.operators.operator import Operator
 
 
@@ -46,6 +48,7 @@ class Discovery:
 
 def discover(modules: tuple[str, ...], root: Path) -> Discovery:
     """Import every configured module (a file under `root`, or a dotted name) and collect its operators."""
+    root = root.resolve()
     found: dict[str, FoundOperator] = {}
     faults: list[DiscoveryFault] = []
     for configured in modules:
@@ -72,23 +75,42 @@ def _import(configured: str, root: Path) -> ModuleType | DiscoveryFault:
             expected="a Python file that declares operators",
             next_step="correct `operators` in the configuration; paths are relative to its directory",
         )
-    for directory in (root, path.parent if is_file else root):
+    try:
+        return _import_file(path, root) if is_file else _import_name(configured, root)
+    except DeclarationError as error:
+        return _import_fault(configured, error, root, "operators declared as the documentation says")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - user code: whatever it raises is the fault to report
+        expected = "a module that imports without error in the worker's interpreter"
+        return _import_fault(configured, error, root, expected)
+
+
+def _import_name(name: str, *directories: Path) -> ModuleType:
+    _put_on_path(*directories)
+    return importlib.import_module(name)
+
+
+def _put_on_path(*directories: Path) -> None:
+    for directory in directories:
         if str(directory) not in sys.path:
             sys.path.insert(0, str(directory))
-    try:
-        return _load_file(path) if is_file else importlib.import_module(configured)
-    except DeclarationError as error:
-        return _import_fault(configured, error, "operators declared as the documentation says")
-    except Exception as error:  # noqa: BLE001 - user code: whatever it raises is the fault to report
-        return _import_fault(configured, error, "a module that imports without error in the worker's interpreter")
+
+
+def _import_file(path: Path, root: Path) -> ModuleType:
+    """A file of a package under its dotted name there, so that its relative imports work; any other under its stem."""
+    home, parts = path.parent, [path.stem] if path.stem != "__init__" else []
+    while (home / "__init__.py").is_file():
+        home, parts = home.parent, [home.name, *parts]
+    if home == path.parent:
+        _put_on_path(root, home)
+        return _load_file(path)
+    return _import_name(".".join(parts), root, home)
 
 
 def _load_file(path: Path) -> ModuleType:
-    name = path.stem
+    name = path.stem if _is_free(path.stem, path) else f"opsdebug_operators_{_short_hash(path)}"
     taken = sys.modules.get(name)
-    if taken is not None and Path(getattr(taken, "__file__", None) or "").resolve() == path:
+    if taken is not None:
         return taken
-    name = name if taken is None else f"opsdebug_operators_{abs(hash(path)):x}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")
@@ -100,6 +122,16 @@ def _load_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def _is_free(name: str, path: Path) -> bool:
+    """No other file goes by that name."""
+    taken = sys.modules.get(name)
+    return taken is None or Path(vars(taken).get("__file__") or "").resolve() == path
+
+
+def _short_hash(path: Path) -> str:
+    return hashlib.sha256(str(path).encode()).hexdigest()[:12]
 
 
 def _operators_in(module: ModuleType) -> list[Operator]:
@@ -122,7 +154,7 @@ def _faults_of(item: FoundOperator, known: dict[str, FoundOperator]) -> list[Dis
     if not operator.references:
         faults.append(_fault(where, "no reference", "at least one", f'add one: @{operator.name}.reference("torch")'))
     names = operator.argument_names
-    unknown = [name for name in _contract_arguments(operator) if name not in names and names]
+    unknown = [name for name in _contract_arguments(operator) if names and not _is_argument(name, names)]
     if unknown:
         faults.append(
             _fault(
@@ -135,10 +167,14 @@ def _faults_of(item: FoundOperator, known: dict[str, FoundOperator]) -> list[Dis
     return faults
 
 
-def _contract_arguments(operator: Operator) -> list[str]:
+def _contract_arguments(operator: Operator) -> list[str | int]:
     contract = operator.contract
     named = [contract.out, *contract.mutates, contract.index[0] if contract.index else None]
-    return [name for name in named if isinstance(name, str)]
+    return [name for name in named if name is not None]
+
+
+def _is_argument(which: str | int, names: tuple[str, ...]) -> bool:
+    return which in names if isinstance(which, str) else -len(names) <= which < len(names)
 
 
 def _nothing_found(configured: str) -> DiscoveryFault:
@@ -150,15 +186,32 @@ def _nothing_found(configured: str) -> DiscoveryFault:
     )
 
 
-def _import_fault(configured: str, error: BaseException, expected: str) -> DiscoveryFault:
-    frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
-    place = f" at {frame.filename}:{frame.lineno}" if frame else ""
+def _import_fault(configured: str, error: BaseException, root: Path, expected: str) -> DiscoveryFault:
+    place = _place(error, root)
     return _fault(
         configured,
-        f"{type(error).__name__}: {error}{place}",
+        f"{type(error).__name__}: {_first_line(error)}" + (f" at {place}" if place else ""),
         expected,
         "import it with that interpreter to see the whole traceback",
     )
+
+
+def _first_line(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return text.strip().partition("\n")[0]
+
+
+def _place(error: BaseException, root: Path) -> str | None:
+    """`file:line` of the user's code that failed: the innermost frame in a file of the project."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_project_file(frame.filename, root)]
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+
+
+def _is_project_file(filename: str, root: Path) -> bool:
+    path = Path(filename)
+    return path.is_absolute() and path.parent != Path(__file__).parent and is_own(path.resolve(), root)
 
 
 def _fault(where: str, found: str, expected: str, next_step: str) -> DiscoveryFault:

@@ -14,7 +14,7 @@ from opsdebug_ci.model.contract import Contract, Cost
 from opsdebug_ci.model.dims import bind
 from opsdebug_ci.model.dtype import DTYPE_NAMES
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
-from opsdebug_ci.operators.signature import argument_names, inputs_from_signature
+from opsdebug_ci.operators.signature import argument_names, call_problem, inputs_from_signature
 
 Function = Callable[..., Any]
 CostFunction = Callable[[Mapping[str, int], str], Cost]
@@ -62,7 +62,10 @@ class Operator:
         devices: Sequence[str] = ("cpu",),
         backward: bool = False,
     ) -> None:
-        problems = _problems(name, function, references, kind, dtypes, dims or {}, devices)
+        problems = [
+            *_problems(name, function, references, kind, dtypes, dims or {}, devices),
+            *_input_problems(function, inputs),
+        ]
         if problems:
             raise DeclarationError(f"operator `{name}`: " + "; ".join(problems))
         self.name = name
@@ -157,6 +160,15 @@ def _problems(
         *(f"`dtypes` has `{d}`; wanted some of {', '.join(DTYPE_NAMES)}" for d in unknown_dtypes),
         *(f"`dims` has {d}={s!r}; wanted a whole number >= 0" for d, s in dims.items() if not _is_size(s)),
     ]
+
+
+def _input_problems(function: Function, inputs: object) -> list[str]:
+    if inputs is None or (callable(inputs) and not isinstance(inputs, Mapping)):
+        return []
+    if not isinstance(inputs, Mapping):
+        return [f"`inputs` is {inputs!r}; wanted a mapping of argument names, or a callable (seed, dims, dtype)"]
+    misfit = call_problem(function, *inputs) if callable(function) else None
+    return [f"the arguments {', '.join(inputs)} do not fit the function: {misfit}"] if misfit else []
 
 
 def _reference_problem(which: str) -> str | None:

@@ -25,6 +25,8 @@ def written_names(contract: Contract, arguments: Arguments) -> tuple[str, ...]:
 def named_outputs(returned: Any, contract: Contract, arguments: Arguments) -> dict[str, torch.Tensor]:
     """Outputs by name; a returned tensor that is a written argument goes by that argument's name.
 
+    Names come from a returned mapping's keys or a named tuple's fields, else they are `out<position>`.
+
     Raises:
         ReferenceFaultError: something returned is neither a tensor, an array nor a number.
     """
@@ -33,7 +35,8 @@ def named_outputs(returned: Any, contract: Contract, arguments: Arguments) -> di
     for position, (name, value) in enumerate(_returned(returned)):
         tensor = as_tensor(value)
         alias = next((key for key, argument in written.items() if _same_view(tensor, argument)), None)
-        outputs[alias or name or f"out{position}"] = tensor
+        own = name if name not in written else None  # another tensor by a written argument's name does not hide it
+        outputs[alias or own or f"out{position}"] = tensor
     return {**outputs, **{name: as_tensor(value) for name, value in written.items() if name not in outputs}}
 
 
@@ -45,13 +48,25 @@ def positional_outputs(returned: Any) -> list[torch.Tensor]:
 def as_tensor(value: Any) -> torch.Tensor:
     """A detached tensor of a tensor, array or number. Raises ReferenceFaultError for anything else."""
     if isinstance(value, torch.Tensor):
-        return value.detach()
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return torch.from_numpy(np.ascontiguousarray(value)).reshape(value.shape)
-    if isinstance(value, (bool, int, float, np.generic)):
+        plain = value.detach() if value.layout is torch.strided else value.detach().to_dense()
+        return plain.resolve_conj().resolve_neg()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _of_array(np.array(value))
+    if isinstance(value, (bool, int, float, complex)):
         return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
-    raise ReferenceFaultError(
-        f"an output is {type(value).__name__}; wanted a tensor, an array or a number",
+    raise _not_an_output(f"of type `{type(value).__name__}`")
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> torch.Tensor:
+    try:
+        return torch.from_numpy(array)
+    except (TypeError, ValueError) as error:  # elements torch has no dtype for, or bytes in foreign order
+        raise _not_an_output(f"an array of `{array.dtype}`") from error
+
+
+def _not_an_output(got: str) -> ReferenceFaultError:
+    return ReferenceFaultError(
+        f"an output is {got}; wanted a tensor, an array or a number",
         next_step="return the outputs themselves, one value or a tuple",
     )
 
@@ -62,7 +77,8 @@ def _returned(returned: Any) -> list[tuple[str | None, Any]]:
     if isinstance(returned, Mapping):
         return [(str(name), value) for name, value in returned.items()]
     if isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
-        return [(None, value) for value in returned if value is not None]
+        names = getattr(returned, "_fields", None) or [None] * len(returned)
+        return [(name, value) for name, value in zip(names, returned, strict=True) if value is not None]
     return [(None, returned)]
 
 

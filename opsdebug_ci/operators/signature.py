@@ -25,6 +25,19 @@ def inputs_from_signature(function: Callable[..., Any]) -> dict[str, object]:
     }
 
 
+def call_problem(function: Callable[..., Any], *positional: object, **by_name: object) -> str | None:
+    """Why `function` cannot be called with these arguments; None when it can, or does not tell."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*positional, **by_name)
+    except TypeError as error:
+        return f"{error}; its signature is {signature}"
+    return None
+
+
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     try:
         signature = inspect.signature(function)
