@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from opsdebug_ci.errors import InputsError, Unsupported
+from opsdebug_ci.errors import DeclarationError, InputsError, Unsupported
 from opsdebug_ci.inputs import declared_values, to_device
 from opsdebug_ci.model.case import Case
-from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.operators import Arguments, Operator, call_problem, written_names
 
 
 def make_arguments(operator: Operator, case: Case) -> Arguments:
@@ -30,10 +31,7 @@ def make_arguments(operator: Operator, case: Case) -> Arguments:
 
 
 def _declared_written(operator: Operator) -> frozenset[str]:
-    names = operator.argument_names
-    out = operator.contract.out
-    written = [*operator.contract.mutates, names[out] if isinstance(out, int) else out]
-    return frozenset(name for name in written if name is not None)
+    return _written(operator, Arguments.of_mapping(dict.fromkeys(operator.argument_names)))
 
 
 def _own_arguments(operator: Operator, case: Case) -> Arguments:
@@ -49,12 +47,34 @@ def _own_arguments(operator: Operator, case: Case) -> Arguments:
 
 def _checked(operator: Operator, made: Any, device: torch.device) -> Arguments:
     if isinstance(made, Mapping):
-        return Arguments.of_mapping(to_device(dict(made), device))
-    if isinstance(made, Sequence) and not isinstance(made, (str, bytes)):
-        arguments = Arguments.of_sequence(tuple(made), operator.argument_names)
-        return Arguments(names=arguments.names, values=tuple(to_device(dict(arguments.items()), device).values()))
-    raise InputsError(
-        f"inputs of `{operator.name}` returned {type(made).__name__}; wanted a sequence or mapping of tensors and "
-        "plain values",
-        next_step="return the arguments of the operator, e.g. `return [x, weight]`",
-    )
+        arguments = Arguments.of_mapping(to_device(dict(made), device))
+        misfit = call_problem(operator.function, **dict.fromkeys(map(str, made)))
+    elif isinstance(made, Sequence) and not isinstance(made, (str, bytes)):
+        named = Arguments.of_sequence(tuple(made), operator.argument_names)
+        arguments = replace(named, values=tuple(to_device(dict(named.items()), device).values()))
+        misfit = call_problem(operator.function, *made)
+    else:
+        raise InputsError(
+            f"inputs of `{operator.name}` returned {type(made).__name__}; wanted a sequence or mapping of tensors and "
+            "plain values",
+            next_step="return the arguments of the operator, e.g. `return [x, weight]`",
+        )
+    if misfit:
+        raise InputsError(
+            f"inputs of `{operator.name}` returned the arguments {', '.join(arguments.names) or 'none'}, which do not "
+            f"fit the function: {misfit}",
+            next_step="return one value for every argument of the operator",
+        )
+    _written(operator, arguments)
+    return arguments
+
+
+def _written(operator: Operator, arguments: Arguments) -> frozenset[str]:
+    """Names of the arguments the operator writes. Raises InputsError when the contract names one there is none of."""
+    contract = operator.contract
+    try:
+        if contract.index is not None:
+            arguments.name_of(contract.index[0])
+        return frozenset(written_names(contract, arguments))
+    except DeclarationError as error:
+        raise InputsError(f"operator `{operator.name}`: {error.message}", next_step="correct its `Contract`") from error

@@ -1,6 +1,6 @@
 """One case from start to end.
 
-(1) domain: `requires`            -> skipped with its reason
+(1) domain: `requires`            -> skipped with its reason, inputs_broken when it raises
 (2) inputs                        -> inputs_broken
 (3) launches of the operator      -> raised, skipped when it says Unsupported
 (4) references                    -> reference_broken when none answered and one should have
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.errors import InputsError, OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.dtype import FLOAT_FORMATS, compute_format
 from opsdebug_ci.model.message import Breadcrumb, RunCase
@@ -28,7 +28,8 @@ from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.exceptions import facts_of
-from opsdebug_ci.worker.launches import Launcher, LaunchReading, OperatorFault
+from opsdebug_ci.worker.isolation import isolated
+from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.references import ReferenceAnswers, References
 
 Trail = Callable[[Breadcrumb], None]
@@ -38,12 +39,11 @@ Trail = Callable[[Breadcrumb], None]
 def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
     """Run one case of `operator`. Nothing the operator or its references raise escapes."""
     case, started = request.case, time.perf_counter_ns()
-    reason = _outside_domain(operator, case)
-    if reason is not None:
-        return Observation(case_id=case.id, status=Status.SKIPPED, reason=reason)
     trail(Breadcrumb(phase=Phase.INPUTS))
     try:
-        arguments = make_arguments(operator, case)
+        with isolated(case.seed):
+            _check_domain(operator, case)
+            arguments = make_arguments(operator, case)
     except Unsupported as refusal:
         return Observation(case_id=case.id, status=Status.SKIPPED, reason=str(refusal) or "unsupported")
     except OpsdebugError as error:
@@ -56,16 +56,21 @@ def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
     return _CaseRun(operator, request, arguments, trail, started).observe()
 
 
-def _outside_domain(operator: Operator, case: Case) -> str | None:
+def _check_domain(operator: Operator, case: Case) -> None:
+    """Raises Unsupported outside the operator's declared domain, InputsError when its `requires` raised."""
     if operator.requires_function is None:
-        return None
+        return
     try:
         answer = operator.requires_function(case)
-    except Unsupported as refusal:
-        return str(refusal) or "unsupported"
-    if answer is True or answer is None:
-        return None
-    return str(answer) if answer else "outside the operator's declared domain"
+    except (OpsdebugError, Unsupported):
+        raise
+    except Exception as error:  # user code: whatever it raises is the fault to report
+        raise InputsError(
+            f"`requires` of `{operator.name}` raised {type(error).__name__}: {error}",
+            next_step="it is called with the case and returns True, or a reason to skip it",
+        ) from error
+    if answer is not True and answer is not None:
+        raise Unsupported(str(answer) if answer else "outside the operator's declared domain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +83,16 @@ class _CaseRun:
 
     def observe(self) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
-        launcher = Launcher(self.operator, self.arguments)
+        launcher = Launcher(self.operator, self.arguments, self.request.case.seed)
         try:
             launch = launcher.observe(self.request.repeats)
         except Unsupported as refusal:
             return self._blank(Status.SKIPPED, str(refusal) or "unsupported")
         except OperatorFault as fault:
             return self._raised(fault.__cause__ or fault, launcher.duration_ns)
+        except NotAnOutput as returned:
+            blank = self._blank(Status.RAN, None)
+            return replace(blank, structure=str(returned), durations=self._durations(launcher.duration_ns, 0))
         asked_ns = time.perf_counter_ns()
         answers = self._ask()
         reference_ns = time.perf_counter_ns() - asked_ns
@@ -97,7 +105,7 @@ class _CaseRun:
 
     def _raised(self, error: BaseException, function_ns: int) -> Observation:
         """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
-        if isinstance(error, MemoryError):
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
         answers = self._ask((ReferenceKind.TORCH,))
         if not answers.outputs and answers.readings:
@@ -110,7 +118,7 @@ class _CaseRun:
         def enter(detail: str) -> None:
             self.trail(Breadcrumb(phase=Phase.REFERENCE, detail=detail))
 
-        references = References(self.operator, self.arguments, enter)
+        references = References(self.operator, self.arguments, enter, self.request.case.seed)
         return references.ask(which or self.request.case.checks, self._arithmetic())
 
     def _arithmetic(self) -> Arithmetic:
@@ -168,7 +176,7 @@ class _CaseRun:
             )
         return tuple(readings)
 
-    def _blank(self, status: Status, reason: str) -> Observation:
+    def _blank(self, status: Status, reason: str | None) -> Observation:
         return Observation(case_id=self.request.case.id, status=status, reason=reason)
 
     def _durations(self, function_ns: int, reference_ns: int) -> Durations:

@@ -3,7 +3,8 @@
 Decides which launches are needed:
 
 (1) plain, output buffers filled with A: its outputs are what is compared with the references.
-(2) fresh memory and output buffers filled with B: same bits as (1), and nothing more is launched.
+(2) fresh memory and output buffers filled with B: same bits as (1), and nothing more is launched. An operator that
+    cannot run while its allocations are watched (it raises there, and not here) goes on with output buffers alone.
 (3) the same again: other bits than (2) mean the operator is not deterministic.
 (4) the same with fill A: other bits than (2) mean that outputs follow memory nobody wrote. Equal bits mean that the
     operator merely takes another path when watched, which is no defect.
@@ -24,6 +25,7 @@ from opsdebug_ci.errors import ReferenceFaultError, Unsupported
 from opsdebug_ci.guard import FILL_A, FILL_B, Snapshot, clone_values, fill_bytes, fresh_memory
 from opsdebug_ci.model.observation import MemoryReading
 from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
+from opsdebug_ci.worker.isolation import isolated
 
 Outputs = dict[str, torch.Tensor]
 """Outputs of one launch by name; copies that no later launch can touch."""
@@ -50,14 +52,20 @@ class LaunchReading:
 
 
 class OperatorFault(Exception):  # noqa: N818 - not an error of ours: it carries the operator's own
-    """The operator raised, or returned something that is no output; `__cause__` is what it was."""
+    """The operator raised; `__cause__` is what."""
+
+
+class NotAnOutput(Exception):  # noqa: N818 - a fact about the operator, not an error of ours
+    """The operator returned something that is no output; the message says what."""
 
 
 class Launcher:
     """Launches one operator on copies of one set of arguments."""
 
-    def __init__(self, operator: Operator, arguments: Arguments) -> None:
+    def __init__(self, operator: Operator, arguments: Arguments, seed: int) -> None:
         self._operator = operator
+        self._seed = seed
+        self._watchable = True
         self._pristine = arguments
         self._written = frozenset(written_names(operator.contract, arguments))
         out = operator.contract.out
@@ -72,15 +80,16 @@ class Launcher:
         Raises:
             Unsupported: the operator says that the case is outside its domain.
             OperatorFault: it raised anything else.
+            NotAnOutput: it returned something that is no output.
         """
         first = self._launch(FILL_A, watched=False)
         memory = self._memory
-        second = self._launch(FILL_B, watched=True)
+        second = self._watched_launch(FILL_B)
         mismatches, unwritten = 0, 0
         if _differing(first, second):
-            mismatches = _differing(second, self._launch(FILL_B, watched=True))
+            mismatches = _differing(second, self._watched_launch(FILL_B))
             if not mismatches:
-                unwritten = _differing(second, self._launch(FILL_A, watched=True))
+                unwritten = _differing(second, self._watched_launch(FILL_A))
         for _ in range(repeats - 1):
             if mismatches:
                 break
@@ -93,19 +102,27 @@ class Launcher:
             duration_ns=self.duration_ns,
         )
 
+    def _watched_launch(self, byte: int) -> Outputs:
+        if self._watchable:
+            try:
+                return self._launch(byte, watched=True)
+            except OperatorFault:  # the watching may be at fault, so it takes a plain launch to blame the operator
+                self._watchable = False
+        return self._launch(byte, watched=False)
+
     def _launch(self, byte: int, *, watched: bool) -> Outputs:
         copies = clone_values(self._pristine.values)
         arguments = Arguments(names=self._pristine.names, values=copies, by_keyword=self._pristine.by_keyword)
         if self._out is not None and isinstance(arguments[self._out], torch.Tensor):
             fill_bytes(arguments[self._out], byte)
         snapshot = Snapshot(arguments.names, arguments.values, self._written)
-        with fresh_memory(byte) if watched else contextlib.nullcontext():
+        with isolated(self._seed), fresh_memory(byte) if watched else contextlib.nullcontext():
             returned = self._timed(lambda: arguments.call(self._operator.function))
         self._memory = snapshot.changes()
         try:
             outputs = named_outputs(returned, self._operator.contract, arguments)
         except ReferenceFaultError as error:
-            raise OperatorFault from error
+            raise NotAnOutput(error.message) from error
         return {name: output.clone() for name, output in outputs.items()}
 
     def _timed(self, call: Callable[[], Any]) -> Any:

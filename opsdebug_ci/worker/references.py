@@ -12,14 +12,19 @@ from typing import Any
 
 import torch
 
+from opsdebug_ci.errors import Unsupported
 from opsdebug_ci.guard import clone_values
 from opsdebug_ci.model.observation import ReferenceReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.lifting import NodeObserver, call_lifted, widen
-from opsdebug_ci.numerics.spread import Arithmetic, Spread, measure_spread
+from opsdebug_ci.numerics.spread import Arithmetic, ReferenceRun, Spread, measure_spread
 from opsdebug_ci.operators import Arguments, Operator, positional_outputs
+from opsdebug_ci.worker.isolation import isolated
 
 Tensors = list[torch.Tensor]
+
+SPREAD_AROUND = (ReferenceKind.TORCH, ReferenceKind.NAIVE, ReferenceKind.PRECISE)
+"""References in the order the spread is measured around: the first shows its steps, the others only their arguments."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,13 +41,33 @@ class ReferenceAnswers:
     """Spread of correct evaluations per output; None where it could not be measured."""
 
 
+class NotLiftable(Exception):  # noqa: N818 - a fact about a reference, not an error of ours
+    """The reference does not run in float64; `__cause__` says why."""
+
+
+class _Liftable:
+    """A lifted reference whose undisturbed runs may fail, and say so."""
+
+    def __init__(self, run: ReferenceRun) -> None:
+        self._run = run
+
+    def __call__(self, change: Callable[[torch.Tensor], torch.Tensor] | None, observer: NodeObserver | None) -> Tensors:
+        try:
+            return self._run(change, observer)
+        except Exception as error:
+            if observer is not None:
+                raise
+            raise NotLiftable from error
+
+
 class References:
     """The references of one operator on one set of arguments."""
 
-    def __init__(self, operator: Operator, arguments: Arguments, enter: Callable[[str], None]) -> None:
+    def __init__(self, operator: Operator, arguments: Arguments, enter: Callable[[str], None], seed: int) -> None:
         self._operator = operator
         self._arguments = arguments
         self._enter = enter
+        self._seed = seed
 
     def ask(self, which: tuple[ReferenceKind, ...], arithmetic: Arithmetic) -> ReferenceAnswers:
         """Every reference in `which` that exists or can be derived, then the spread around the torch one."""
@@ -54,10 +79,8 @@ class References:
                 self._record(answers, kind, functools.partial(self._call, declared), derived=False)
             elif kind is ReferenceKind.PRECISE:
                 self._derive(answers)
-        torch_reference = self._operator.references.get(ReferenceKind.TORCH)
-        if torch_reference is not None and answers.outputs and not self._all_exact():
-            self._enter("spread")
-            answers.spreads = self._spread(torch_reference, arithmetic)
+        if answers.outputs and not self._all_exact():
+            answers.spreads = self._spread(arithmetic)
         return answers
 
     def _derive(self, answers: ReferenceAnswers) -> None:
@@ -91,7 +114,11 @@ class References:
         self, answers: ReferenceAnswers, kind: ReferenceKind, call: Callable[[], Tensors], *, derived: bool
     ) -> None:
         try:
-            answers.outputs[kind] = call()
+            with isolated(self._seed):
+                answers.outputs[kind] = call()
+        except Unsupported as refusal:
+            answers.readings.append(_absent(kind, str(refusal) or "unsupported"))
+            return
         except Exception as error:  # noqa: BLE001 - user code: what it raises is what became of the reference
             answers.readings.append(
                 ReferenceReading(
@@ -123,11 +150,23 @@ class References:
         arguments = self._copies().map(widened)
         return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), observer))]
 
-    def _spread(self, function: Callable[..., Any], arithmetic: Arithmetic) -> list[Spread] | None:
-        try:
-            return measure_spread(lambda change, observer: self._lifted(function, change, observer), arithmetic)
-        except Exception:  # noqa: BLE001 - the reference cannot be lifted; its reading already says why
-            return None
+    def _spread(self, arithmetic: Arithmetic) -> list[Spread] | None:
+        """Spread around the first reference that runs in float64; None when none does.
+
+        What goes wrong after its undisturbed run is our own noise's doing and no fact about the operator: it escapes.
+        """
+        for kind in SPREAD_AROUND:
+            function = self._operator.references.get(kind)
+            if function is None:
+                continue
+            self._enter(f"spread around {kind}")
+            run = _Liftable(functools.partial(self._lifted, function))
+            try:
+                with isolated(self._seed):
+                    return measure_spread(run, arithmetic)
+            except NotLiftable:
+                continue
+        return None
 
     def _copies(self) -> Arguments:
         copies = clone_values(self._arguments.values)
