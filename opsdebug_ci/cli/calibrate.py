@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from opsdebug_ci.cli.options import config_option, configuration, json_option, python_option, world
+from opsdebug_ci.cli.output import tell
 from opsdebug_ci.model.machine import Calibration
 from opsdebug_ci.model.wire import to_json
 from opsdebug_ci.pipeline.calibrate import calibrate
@@ -24,13 +25,13 @@ def command(python: str | None, config: Path | None, as_json: bool) -> int:
     settings = configuration(config, {"python": python}, operators_required=False)
     found = calibrate(settings, world())
     if as_json:
-        click.echo(json.dumps(to_json(found), allow_nan=False))
+        tell(json.dumps(to_json(found), allow_nan=False))
         return 0
-    click.echo(f"{found.machine.cpu}, {found.machine.cores} cores, torch {found.machine.torch} ({found.machine.key})")
+    tell(f"{found.machine.cpu}, {found.machine.cores} cores, torch {found.machine.torch} ({found.machine.key})")
     for calibration in found.calibrations:
-        click.echo(f"\n{calibration.device}")
-        click.echo("\n".join(_table(calibration)))
-    click.echo("\nnext: opsdebug ci --stage smoke")
+        tell(f"\n{calibration.device}")
+        tell("\n".join(_table(calibration)))
+    tell("\nnext: opsdebug ci --stage smoke")
     return 0
 
 

@@ -9,6 +9,8 @@ from importlib import import_module
 
 import click
 
+from opsdebug_ci.errors import UsageError
+
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("opsdebug_ci.cli.run", "Correctness of operators, picked by name or glob."),
     "ci": ("opsdebug_ci.cli.ci", "One stage over the configured operators, gated and recorded."),
@@ -27,9 +29,11 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:  # noqa: ARG002
         if cmd_name not in COMMANDS:
-            return None
+            from opsdebug_ci.plan.problem import suggestion  # noqa: PLC0415 - only for a mistake
+
+            raise UsageError(f"no command `{cmd_name}`; {suggestion(cmd_name, COMMANDS)}", next_step="opsdebug --help")
         module, _ = COMMANDS[cmd_name]
         command = import_module(module).command
         assert isinstance(command, click.Command)  # noqa: S101 - a broken registry line

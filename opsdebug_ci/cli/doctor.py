@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from opsdebug_ci.cli.options import config_option, json_option, world
+from opsdebug_ci.cli.output import tell
 from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.model.wire import to_json
 from opsdebug_ci.pipeline.doctor import examine
@@ -20,14 +21,14 @@ def command(config: Path | None, as_json: bool) -> int:
     """What is here, what is missing, what to do about it. Exit code 3 when something that runs need is missing."""
     checks = examine(world(quiet=True), config)
     if as_json:
-        click.echo(json.dumps([to_json(check) for check in checks]))
+        tell(json.dumps([to_json(check) for check in checks]))
     else:
         for check in checks:
             mark = "ok     " if check.ok else "MISSING" if check.required else "absent "
-            click.echo(f"{mark} {check.subject}: {check.found}")
+            tell(f"{mark} {check.subject}: {check.found}")
             if not check.ok and check.next_step:
-                click.echo(f"        next: {check.next_step}")
+                tell(f"        next: {check.next_step}")
     missing = any(check.required and not check.ok for check in checks)
     if not as_json and not missing:
-        click.echo("next: opsdebug ci --stage smoke")
+        tell("next: opsdebug ci --stage smoke")
     return EnvironmentLimitError.exit_code if missing else 0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from opsdebug_ci.cli.output import tell
 from opsdebug_ci.pipeline.init import initialise
 
 
@@ -15,6 +16,6 @@ from opsdebug_ci.pipeline.init import initialise
 def command(directory: Path, force: bool) -> int:
     """Write a workflow, a configuration and a first operator into DIRECTORY; replaces nothing unasked."""
     for path in initialise(directory, force=force):
-        click.echo(f"wrote {path}")
-    click.echo("next: opsdebug ci --stage smoke")
+        tell(f"wrote {path}")
+    tell("next: opsdebug ci --stage smoke")
     return 0

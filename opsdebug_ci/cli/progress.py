@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import final
 
-import click
-
+from opsdebug_ci.cli.output import log
 from opsdebug_ci.model.judgement import Judgement
 from opsdebug_ci.model.vocabulary import Verdict
 from opsdebug_ci.pipeline.world import Progress
@@ -47,14 +46,14 @@ class Lines:
 
     def start(self, total: int) -> None:
         self._total = total
-        click.echo(f"{total} cases", err=True)
+        log("1 case" if total == 1 else f"{total} cases")
 
     def step(self, judgement: Judgement) -> None:
         before = self._done * LINES // max(self._total, 1)
         self._done += 1
         self._trouble += judgement.verdict in _TROUBLE
         if self._done * LINES // max(self._total, 1) > before:
-            click.echo(f"{self._done}/{self._total} cases, {self._trouble} in trouble", err=True)
+            log(f"{self._done}/{self._total} cases, {self._trouble} in trouble")
 
     def stop(self) -> None:
         return

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from opsdebug_ci.cli.output import tell
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.report import encode, text
 
@@ -24,9 +25,9 @@ _VERDICT = re.compile(r"^([A-Z]+)(?=: )")
 def show(document: RunDocument, *, as_json: bool, verbosity: int, recorded: str | None = None) -> int:
     """Print `document` and return its exit code."""
     if as_json:
-        click.echo(encode(document).decode())
+        tell(encode(document).decode())
     else:
-        click.echo(_coloured(text(document, verbosity, recorded=recorded)), nl=False)
+        tell(_coloured(text(document, verbosity, recorded=recorded)), newline=False)
     return document.summary.exit_code
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from opsdebug_ci.cli.options import config_option, store_option, verbose_option
+from opsdebug_ci.cli.output import tell
 from opsdebug_ci.cli.store_location import store_location
 from opsdebug_ci.report import decode, markdown, text
 
@@ -40,7 +41,7 @@ def command(
         opened = open_store(store_location(store, config))
         document = opened.latest() if run_id is None else opened.load(run_id)
     rendered = text(document, verbosity) if format_name == "text" else markdown(document, marker=marker)
-    click.echo(rendered, nl=not rendered.endswith("\n"))
+    tell(rendered, newline=not rendered.endswith("\n"))
     return 0
 
 
