@@ -6,6 +6,7 @@ at nothing but the run's own paths, so it costs the same however many runs are t
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from opsdebug_ci.store.column import PARTITION
 from opsdebug_ci.store.durable import make_directory, write_durably
 from opsdebug_ci.store.encoding import RUN_ID, SUFFIX, decode_run, encode_run
 from opsdebug_ci.store.interface import BaselineStore
-from opsdebug_ci.store.marker import read_format_version, write_marker
+from opsdebug_ci.store.marker import check_ours, read_format_version, write_marker
 from opsdebug_ci.store.tables import accuracy, runs
 
 
@@ -37,12 +38,17 @@ class DirectoryStore(BaselineStore):
         return read_format_version(self._root) is not None
 
     def check_writable(self) -> None:
-        place = self._root if self.exists() else self._root.parent
+        there = self._root.exists()
+        place = self._root if there else self._root.parent
         try:
+            if there and not self._root.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self._root))
+            if there:
+                check_ours(self._root)
             with tempfile.TemporaryFile(dir=place):
                 pass
         except OSError as error:
-            self._refuse_write(error)
+            self._refuse_write(error, str(place))
 
     def append(self, document: RunDocument, calibrations: Sequence[Calibration] = ()) -> None:
         files = encode_run(document, calibrations)
@@ -60,7 +66,7 @@ class DirectoryStore(BaselineStore):
                 make_directory(path.parent)
                 write_durably(path, file.data)
         except OSError as error:
-            self._refuse_write(error)
+            self._refuse_write(error, str(error.filename))
 
     def load(self, run_id: str) -> RunDocument:
         found = sorted(self.snapshot().glob(f"{runs.TABLE.name}/{PARTITION}=*/{run_id}{SUFFIX}"))
@@ -107,10 +113,10 @@ class DirectoryStore(BaselineStore):
                 next_step="check the permissions of the store",
             ) from error
 
-    def _refuse_write(self, error: OSError) -> NoReturn:
+    def _refuse_write(self, error: OSError, place: str) -> NoReturn:
         raise StoreError(
-            f"cannot write to store `{self._root}`: got `{error.strerror}` at `{error.filename}`; wanted a directory "
-            "this user can write, or a name in one",
+            f"cannot write to store `{self._root}`: got `{error.strerror}` at `{place}`; wanted a directory this user "
+            "can write, or a name in one",
             next_step="set `store` to such a directory",
         ) from error
 

@@ -47,20 +47,29 @@ def read_format_version(root: Path) -> int | None:
     return version
 
 
-def write_marker(root: Path) -> None:
-    """Make `root` a store, unless it holds something else.
+def check_ours(root: Path) -> None:
+    """Nothing, when the directory `root` is a store or may become one.
 
     Raises:
-        StoreFormatError: the directory is not empty; a README and dot files do not count.
+        StoreFormatError: it holds something else; a README and dot files do not count.
     """
     foreign = sorted(path.name for path in root.iterdir() if not path.name.startswith((".", "README")))
-    if MARKER in foreign or read_format_version(root) is not None:  # another writer was faster
-        return
-    if foreign:
+    if read_format_version(root) is None and foreign and MARKER not in foreign:
         raise StoreFormatError(
             f"`{root}` is not a store: it holds {', '.join(foreign[:5])} and no {MARKER}; wanted a store or an empty "
             "directory",
             next_step="set `store` to a directory of its own, e.g. `baselines/`",
         )
+
+
+def write_marker(root: Path) -> None:
+    """Make `root` a store, unless it is one.
+
+    Raises:
+        StoreFormatError: the directory holds something else.
+    """
+    check_ours(root)
+    if read_format_version(root) is not None:  # another writer was faster
+        return
     marker = {"format_version": FORMAT_VERSION, "created_by": f"opsdebug-ci {__version__}"}
     write_durably(root / MARKER, (json.dumps(marker, indent=2) + "\n").encode())
