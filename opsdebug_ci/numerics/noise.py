@@ -71,6 +71,10 @@ class Noise:
     operand_roundoff: float = 0.0
     """u of the format the operands of a product are rounded to first; 0: they are used as they are."""
 
+    min_normal: float = 0.0
+    """Smallest normal number of the format of elementwise steps: below it an error shrinks no further (Higham, ASNA
+    2nd ed., eq. 2.8: its part eta is u * min_normal); 0: underflow is left out."""
+
     _sums: _SumErrors = field(default_factory=_SumErrors, init=False)
 
     def restart(self) -> None:
@@ -91,7 +95,8 @@ class Noise:
     def magnitude(self, value: torch.Tensor, magnitude: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
         """`value` with the error of intermediate terms of size `magnitude` (>= |value| where terms cancel)."""
         gain = roundings * (WORST_ROUNDINGS if self.worst else 1.0)
-        return self._add(value, magnitude, gain * self.unit_roundoff)
+        size = magnitude.abs().add_(self.min_normal) if self.min_normal else magnitude
+        return self._add(value, size, gain * self.unit_roundoff)
 
     def operand(self, value: torch.Tensor) -> torch.Tensor:
         """An operand of a product after one rounding to the operand format."""
@@ -111,10 +116,11 @@ class Noise:
         u = self.accumulator_roundoff
 
         def size() -> torch.Tensor:
+            eta = self.unit_roundoff * self.min_normal  # of each product that underflows
             if self.worst:
-                return absolutes() * _gamma(terms, u)
+                return absolutes() * _gamma(terms, u) + terms * eta
             # Uniform numbers on [-1, 1] have variance 1/3.
-            return (math.sqrt(3.0) * u) * _variance(total, squares(), terms).sqrt()
+            return (math.sqrt(3.0) * u) * _variance(total, squares(), terms).sqrt() + terms**0.5 * eta
 
         return self._add(total, self._sums.next(total.shape, size), 1.0)
 

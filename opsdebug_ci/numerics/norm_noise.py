@@ -101,10 +101,25 @@ def noisy_gelu(call: Call) -> Any:
 
 
 def noisy_interpolation(call: Call) -> Any:
-    """A source coordinate is rounded at its own size, up to the length of the axis, and so is the weight it gives."""
+    """A source coordinate is rounded at its own size, up to the length of the axis, and so is the weight it gives.
+
+    A weight near zero is off by as much as a large one, so each sample counts as its largest neighbour.
+    """
     x = call.args[0]
+    if call.result.numel() == 0:
+        return call.result
+    pool = _MAX_POOLS[x.ndim]
     largest = float(max([*call.result.shape[2:], *x.shape[2:], 1]))
-    return call.noise.magnitude(call.result, call.func(x.abs(), *call.args[1:]).abs(), 4.0 + largest)
+    magnitude = call.func(pool(x.abs(), kernel_size=3, stride=1, padding=1), *call.args[1:]).abs()
+    return call.noise.magnitude(call.result, magnitude, 4.0 + largest)
+
+
+_MAX_POOLS = {
+    3: torch.nn.functional.max_pool1d,
+    4: torch.nn.functional.max_pool2d,
+    5: torch.nn.functional.max_pool3d,
+}
+"""By number of axes, batch and channel included."""
 
 
 def _moments_of(call: Call) -> tuple[torch.Tensor, torch.Tensor]:

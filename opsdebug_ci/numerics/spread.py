@@ -143,6 +143,7 @@ class _Sampler:
     def sample(self, *, worst: bool, opaque: bool = False, operand: FloatFormat | None = None) -> _Samples:
         noise = Noise(
             unit_roundoff=self.arithmetic.compute.unit_roundoff,
+            min_normal=self.arithmetic.compute.min_normal,
             accumulator_roundoff=self.arithmetic.accumulate.unit_roundoff,
             draws=Draws(self.arithmetic.seed, signs=worst),
             worst=worst,

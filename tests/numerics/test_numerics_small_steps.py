@@ -1,0 +1,58 @@
+"""Errors that do not scale with the value they end up in: underflow inside, and rounded interpolation weights.
+
+Truth: the same steps taken in float32 by numpy, against float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from opsdebug_ci.model.dtype import FLOAT_FORMATS
+from opsdebug_ci.numerics.lifting import call_lifted
+from opsdebug_ci.numerics.spread import Arithmetic, Spread, measure_spread
+
+SINGLE = Arithmetic(compute=FLOAT_FORMATS["float32"], accumulate=FLOAT_FORMATS["float32"], operand=None, seed=0)
+
+
+def spread_of(reference: Callable[..., torch.Tensor], *arguments: torch.Tensor) -> Spread:
+    def run(change, observer):  # type: ignore[no-untyped-def]
+        wide = [argument.double() if change is None else change(argument.double()) for argument in arguments]
+        return [call_lifted(lambda: reference(*wide), observer)]
+
+    return measure_spread(run, SINGLE)[0]
+
+
+def test_a_subnormal_weight_is_rounded_at_the_spacing_of_subnormals() -> None:
+    scores, values = torch.linspace(-104, -90, 64, dtype=torch.float64), torch.linspace(1, 60, 64, dtype=torch.float64)
+    single = np.exp(scores.numpy().astype(np.float32)) * values.numpy().astype(np.float32)
+    error = torch.from_numpy(single.astype(np.float64)) - torch.exp(scores.float().double()) * values.float().double()
+    spread = spread_of(lambda s, v: torch.exp(s) * v, scores.float(), values.float())
+    assert float(error.abs().max()) > 5 * FLOAT_FORMATS["float32"].min_subnormal  # far beyond rounding the result
+    assert bool((error.abs() <= 6 * spread.deviation + FLOAT_FORMATS["float32"].min_subnormal).all())
+
+
+def test_the_spacing_of_subnormals_hides_no_flush() -> None:
+    x = torch.full((64,), 1e-40)
+    spread = spread_of(lambda value: value * 0.5, x)
+    assert float(spread.deviation.max()) < 1e-42
+
+
+def test_a_rounded_weight_lets_a_large_neighbour_in() -> None:
+    x = torch.full((1, 1, 1, 257), 1e-3)
+    x[..., ::2] = 50.0
+
+    def enlarge(image: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.interpolate(image, scale_factor=(1.0, 2.0), mode="bilinear", align_corners=True)
+
+    at = np.arange(514, dtype=np.float32) * (
+        np.float32(256) / np.float32(513)
+    )  # coordinates as float32 kernels form them
+    low = np.minimum(np.floor(at).astype(int), 255)
+    row, far = x.numpy()[0, 0, 0].astype(np.float64), (at - low.astype(np.float32)).astype(np.float64)
+    single = torch.from_numpy(row[low] * (1 - far) + row[low + 1] * far)
+    error = (single - enlarge(x.double())[0, 0, 0]).abs()
+    spread = spread_of(enlarge, x)
+    assert bool((error <= 6 * spread.deviation[0, 0, 0] + 1e-7 * single.abs()).all())
