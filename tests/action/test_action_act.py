@@ -25,8 +25,6 @@ BRANCH = 'a";touch "$RESULTS/pwned";"$(touch "$RESULTS/pwned")`id`'
 CANARY = "canary-4711"
 STEPS = {"clean": "right", "planted": "wrong", "hostile": "hostile"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumed:
@@ -158,9 +156,8 @@ def act(root: Path, action: Path, variables: dict[str, str]) -> subprocess.Compl
     )
 
 
-@pytest.fixture(scope="module")
-def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
-    root = tmp_path_factory.mktemp("act")
+def consume(root: Path) -> Consumed:
+    """Run the workflow once and gather what it left."""
     results = root / "results"
     results.mkdir()
     action = exported(root / "action")
@@ -184,7 +181,7 @@ def consumed(tmp_path_factory: pytest.TempPathFactory) -> Consumed:
     )
 
 
-def test_right_operators_pass(consumed: Consumed) -> None:
+def right_operators_pass(consumed: Consumed) -> None:
     step = consumed.step("clean")
     assert step["outcome"] == "success", consumed.messages("clean")
     outputs = step["outputs"]
@@ -201,7 +198,7 @@ def test_right_operators_pass(consumed: Consumed) -> None:
     assert consumed.commands("clean", "error") == []
 
 
-def test_wrong_operators_fail_the_job_after_the_outputs_are_set(consumed: Consumed) -> None:
+def wrong_operators_fail_the_job_after_the_outputs_are_set(consumed: Consumed) -> None:
     assert consumed.exit_code == 1
     step = consumed.step("planted")
     assert step["outcome"] == "failure", consumed.messages("planted")
@@ -214,13 +211,13 @@ def test_wrong_operators_fail_the_job_after_the_outputs_are_set(consumed: Consum
     assert set(outputs) == {"verdict", "failures", "exit-code", "report-json", "summary-md"}
 
 
-def test_failures_are_shown_beside_the_code(consumed: Consumed) -> None:
+def failures_are_shown_beside_the_code(consumed: Consumed) -> None:
     errors = consumed.commands("planted", "error")
     assert errors, consumed.messages("planted")
     assert any("wrong/operators.py" in error for error in errors), errors
 
 
-def test_the_attack_reached_nothing(consumed: Consumed) -> None:
+def the_attack_reached_nothing(consumed: Consumed) -> None:
     assert not (consumed.results / "pwned").exists()
     text = (consumed.results / "planted-report.json").read_text(encoding="utf-8")
     assert "secrets []" in text
@@ -234,7 +231,7 @@ def test_the_attack_reached_nothing(consumed: Consumed) -> None:
     assert "PWNED" not in (consumed.results / "planted-summary.md").read_text(encoding="utf-8")
 
 
-def test_hostile_inputs_stay_text_and_are_refused(consumed: Consumed) -> None:
+def hostile_inputs_stay_text_and_are_refused(consumed: Consumed) -> None:
     step = consumed.step("hostile")
     assert step["outcome"] == "failure", consumed.messages("hostile")
     assert step["outputs"]["exit-code"] == "2"
@@ -244,18 +241,33 @@ def test_hostile_inputs_stay_text_and_are_refused(consumed: Consumed) -> None:
         assert f"`{name}` is " in error
 
 
-def test_the_job_summary_is_written(consumed: Consumed) -> None:
+def the_job_summary_is_written(consumed: Consumed) -> None:
     for job in ("clean", "planted"):
         heading = (consumed.results / f"{job}-summary.md").read_text(encoding="utf-8").splitlines()[0]
         assert heading
         assert heading in consumed.messages(job)
 
 
-def test_the_users_interpreter_and_the_action_are_unchanged(consumed: Consumed) -> None:
+def the_users_interpreter_and_the_action_are_unchanged(consumed: Consumed) -> None:
     assert consumed.installed_after == consumed.installed_before
     assert consumed.action_after == consumed.action_before
     assert len(consumed.action_before) > 20
 
 
-def test_no_variable_of_the_action_is_left_in_the_job(consumed: Consumed) -> None:
+def no_variable_of_the_action_is_left_in_the_job(consumed: Consumed) -> None:
     assert (consumed.results / "leaked").read_text(encoding="utf-8") == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_action_as_a_consumer_sees_it(tmp_path: Path) -> None:
+    """One run of act serves every check: test processes side by side share no fixture."""
+    consumed = consume(tmp_path)
+    right_operators_pass(consumed)
+    wrong_operators_fail_the_job_after_the_outputs_are_set(consumed)
+    failures_are_shown_beside_the_code(consumed)
+    the_attack_reached_nothing(consumed)
+    hostile_inputs_stay_text_and_are_refused(consumed)
+    the_job_summary_is_written(consumed)
+    the_users_interpreter_and_the_action_are_unchanged(consumed)
+    no_variable_of_the_action_is_left_in_the_job(consumed)
