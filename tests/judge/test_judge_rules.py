@@ -40,17 +40,17 @@ PLANTED = {
     "stretched shape": (
         ran(output(shape=(4, 25), wanted_shape=(4, 1))),
         "broadcasting",
-        "`out0` has shape [4, 25], wanted [4, 1]",
+        "`out0` has shape [4, 25], wanted [4, 1] as reference `precise` returned",
     ),
     "missing axis": (
         ran(output(shape=(4,), wanted_shape=(4, 1))),
         "broadcasting",
-        "`out0` has shape [4], wanted [4, 1]",
+        "`out0` has shape [4], wanted [4, 1] as reference `precise` returned",
     ),
     "permuted shape": (
         ran(output(shape=(25, 4), wanted_shape=(4, 25))),
         "layout_permutation",
-        "`out0` has shape [25, 4], wanted [4, 25]",
+        "`out0` has shape [25, 4], wanted [4, 25] as reference `precise` returned",
     ),
     "structure": (
         ran(structure="2 outputs, wanted 1"),

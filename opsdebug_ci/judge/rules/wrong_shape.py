@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from opsdebug_ci.judge.rules.rule import Evidence, Subject
 from opsdebug_ci.model.finding import Finding
-from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.model.vocabulary import Cause, ReferenceKind
 
 Shape = tuple[int, ...]
 
@@ -17,9 +17,16 @@ def wrong_shape(subject: Subject) -> Iterator[Finding]:
         got, wanted = output.actual.shape, output.expected.shape
         if got != wanted:
             cause, confidence = _shape_cause(got, wanted)
-            statement = f"`{output.name}` has shape {list(got)}, wanted {list(wanted)}"
+            author = _author(subject, output.used)
+            statement = f"`{output.name}` has shape {list(got)}, wanted {list(wanted)} as reference `{author}` returned"
             evidence: Evidence = {"output": output.name, "actual": str(list(got)), "expected": str(list(wanted))}
             yield subject.finding(cause, confidence, statement, evidence)
+
+
+def _author(subject: Subject, used: ReferenceKind) -> ReferenceKind:
+    """The reference somebody wrote: a derived one is the torch reference in float64."""
+    derived = {reading.reference for reading in subject.observation.references if reading.derived}
+    return ReferenceKind.TORCH if used in derived else used
 
 
 def _shape_cause(got: Shape, wanted: Shape) -> tuple[Cause, float]:
