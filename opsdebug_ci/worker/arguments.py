@@ -41,7 +41,10 @@ def _own_arguments(operator: Operator, case: Case) -> Arguments:
     except Unsupported:
         raise
     except Exception as error:  # user code: whatever it raises is the fault to report
-        raise InputsError(f"inputs of `{operator.name}` raised {type(error).__name__}: {error}") from error
+        raise InputsError(
+            f"inputs of {_named(operator)} raised {type(error).__name__}: {error}",
+            next_step=f"call it by hand with ({case.seed}, {dict(case.dims)}, {case.dtype!r})",
+        ) from error
     return _checked(operator, made, torch.device(case.device))
 
 
@@ -55,13 +58,13 @@ def _checked(operator: Operator, made: Any, device: torch.device) -> Arguments:
         misfit = call_problem(operator.function, *made)
     else:
         raise InputsError(
-            f"inputs of `{operator.name}` returned {type(made).__name__}; wanted a sequence or mapping of tensors and "
+            f"inputs of {_named(operator)} returned {type(made).__name__}; wanted a sequence or mapping of tensors and "
             "plain values",
             next_step="return the arguments of the operator, e.g. `return [x, weight]`",
         )
     if misfit:
         raise InputsError(
-            f"inputs of `{operator.name}` returned the arguments {', '.join(arguments.names) or 'none'}, which do not "
+            f"inputs of {_named(operator)} returned the arguments {', '.join(arguments.names) or 'none'}, which do not "
             f"fit the function: {misfit}",
             next_step="return one value for every argument of the operator",
         )
@@ -78,3 +81,9 @@ def _written(operator: Operator, arguments: Arguments) -> frozenset[str]:
         return frozenset(written_names(contract, arguments))
     except DeclarationError as error:
         raise InputsError(f"operator `{operator.name}`: {error.message}", next_step="correct its `Contract`") from error
+
+
+def _named(operator: Operator) -> str:
+    """The operator, with the place of its input callable where that has one."""
+    code = getattr(operator.inputs, "__code__", None)
+    return f"`{operator.name}`" + (f" ({code.co_filename}:{code.co_firstlineno})" if code else "")

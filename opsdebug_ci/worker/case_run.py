@@ -50,7 +50,7 @@ def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
         return Observation(
             case_id=case.id,
             status=Status.INPUTS_BROKEN,
-            reason=str(error),
+            reason=": ".join(part for part in (error.message, error.next_step) if part),
             exception=facts_of(error.__cause__ or error),
         )
     return _CaseRun(operator, request, arguments, trail, started).observe()
