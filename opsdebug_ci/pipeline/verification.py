@@ -93,13 +93,14 @@ def verify(
     """Run the selection and document what happened. Stores nothing, prints nothing."""
     started_at, started_ns = world.now(), world.monotonic_ns()
     selected = select(bench.catalogue.operators, selection.patterns)
-    untouched = _untouched(selection, selected, configuration)
+    untouched = _untouched(selection, bench.catalogue.operators, configuration)
+    left_out = tuple(operator.name for operator in selected if operator.name in untouched)
     wanted = [operator for operator in selected if operator.name not in untouched]
     planned = _planned(selection, wanted, bench)
     judgements = _judged(selection, planned, wanted, bench, world)
     groups = group(judgements)
     summary = summarise(judgements, groups, baseline.gate, baseline.known, planned=len(planned))
-    if untouched and not wanted:
+    if left_out and not wanted:
         summary = _nothing_to_do(summary)
     record = RunRecord(
         id=new_run_id(started_at, world.entropy(8)),
@@ -118,20 +119,21 @@ def verify(
         judgements,
         summary,
         fingerprints=fingerprints(judgements),
-        unchanged=untouched,
+        unchanged=left_out,
         sources=_sources(wanted, configuration.root),
         baseline=baseline.commit,
     )
 
 
 def _untouched(
-    selection: Selection, selected: Sequence[OperatorDescription], configuration: Configuration
+    selection: Selection, operators: Sequence[OperatorDescription], configuration: Configuration
 ) -> tuple[str, ...]:
+    """Operators the change cannot have touched; all are asked about, so that each one's source is known as such."""
     if selection.changed is None:
         return ()
     files = changed_files(configuration.root, selection.changed)
     outputs: tuple[Path, ...] = () if configuration.store_directory is None else (configuration.store_directory,)
-    return unchanged(selected, files, configuration.root, outputs=outputs)
+    return unchanged(operators, files, configuration.root, outputs=outputs)
 
 
 def _planned(selection: Selection, operators: Sequence[OperatorDescription], bench: Workbench) -> tuple[Case, ...]:
