@@ -124,8 +124,8 @@ class _CaseRun:
     def _arithmetic(self) -> Arithmetic:
         case, contract = self.request.case, self.operator.contract
         compute = compute_format(case.dtype)
-        accumulate = FLOAT_FORMATS[contract.accumulate]
-        wider = compute if compute.precision > accumulate.precision else accumulate
+        own, declared = FLOAT_FORMATS.get(case.dtype), FLOAT_FORMATS[contract.accumulate]
+        wider = own if own is not None and own.precision > declared.precision else declared
         kinds = self.operator.kinds
         forgiving = kinds is Kind.AUTO or (isinstance(kinds, dict) and Kind.AUTO in kinds.values())
         return Arithmetic(
