@@ -27,8 +27,10 @@ from opsdebug_ci.plan import parse_shard
 @click.option("--operators", metavar="NAMES", default="", help="Names or globs, separated by commas; default: all.")
 @click.option("--changed", metavar="BASE", help="Only operators whose source or dependencies differ from BASE.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the cases.")
-@click.option("--gate", type=click.Choice([str(member) for member in Gate]), help="Which failures fail the run.")
-@click.option("--timeout", metavar="SECONDS", help="Longest a case may take.")
+@click.option(
+    "--gate", type=click.Choice([str(member) for member in Gate]), help="Which failures fail the run; default: new."
+)
+@click.option("--timeout", metavar="SECONDS", help="Longest a case may take; default: 60.")
 @click.option("--budget", metavar="SECONDS", help="Longest the stage may take; it is then incomplete.")
 @python_option
 @store_option

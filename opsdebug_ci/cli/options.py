@@ -22,7 +22,9 @@ config_option = click.option(
     "--config", type=click.Path(path_type=Path), metavar="PATH", help="Configuration file; default: the nearest one."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
-verbose_option = click.option("-v", "--verbose", "verbosity", count=True, help="More detail; -vv shows every case.")
+verbose_option = click.option(
+    "-v", "--verbose", "verbosity", count=True, show_default=False, help="More detail; -vv shows every case."
+)
 python_option = click.option("--python", metavar="PATH", help="Interpreter the operators run in; default: this one.")
 store_option = click.option("--store", metavar="DIR", help="Baseline store; default: the configured one, baselines/.")
 

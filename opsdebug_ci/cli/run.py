@@ -33,13 +33,13 @@ CHECKS: dict[Verifier, tuple[ReferenceKind, ...]] = {
     default=str(Verifier.ALL),
     help="References to consult.",
 )
-@click.option("--dims", metavar="B=1,S=128", help="Fix dims.")
-@click.option("--dtype", metavar="NAMES", help="Fix the dtype.")
-@click.option("--seed", metavar="0,1,2", help="Fix the seeds.")
-@click.option("--inputs", metavar="FAMILIES", help="Fix the input family.")
-@click.option("--layout", metavar="NAMES", help="Fix the layout.")
+@click.option("--dims", metavar="B=1,S=128", help="Sizes to run; dims not named keep the operator's.")
+@click.option("--dtype", metavar="NAMES", help="Dtypes to run, e.g. float32,bfloat16.")
+@click.option("--seed", metavar="0,1,2", help="Seeds to run.")
+@click.option("--inputs", metavar="FAMILIES", help="Input families to run, e.g. normal,specials.")
+@click.option("--layout", metavar="NAMES", help="Layouts to run, e.g. contiguous,transposed.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Launches on the same inputs that must agree.")
-@click.option("--timeout", metavar="SECONDS", help="Longest a case may take.")
+@click.option("--timeout", metavar="SECONDS", help="Longest a case may take; default: 60.")
 @python_option
 @config_option
 @json_option
