@@ -18,7 +18,7 @@ from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
 from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of
 from opsdebug_ci.numerics.classes import confusion, unravel
-from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
+from opsdebug_ci.numerics.formats import dtype_name, float_format, round_to, rounded
 from opsdebug_ci.numerics.readings import read
 from opsdebug_ci.numerics.spread import Arithmetic, Spread
 from opsdebug_ci.numerics.violations import (
@@ -174,16 +174,20 @@ class _Comparison:
         output = self._output
         if output.kind is not Kind.INDEX or output.index_source is None:
             return None
-        if output.index_axis is not None:
-            return output.index_axis % max(output.index_source.ndim, 1)
-        return infer_index_axis(output.actual, output.index_source)
+        indices, source = output.actual, output.index_source
+        if output.index_axis is None or indices.ndim == 0:
+            return infer_index_axis(indices, source)
+        fits = source.ndim > 0 and indices.ndim in (source.ndim, source.ndim - 1)
+        return output.index_axis % source.ndim if fits else None
 
     def _vote(self, which: ReferenceKind, values: torch.Tensor, pardoned: int) -> Vote:
         if self._bound is None:
             return self._integer_vote(which, values, pardoned)
         allowed = self._allowance(which, self._bound)
         distance = (values - self._expected).abs()
-        agree = (values == self._expected) | (torch.isnan(values) & torch.isnan(self._expected)) | (distance <= allowed)
+        # A result of the output's own dtype may have overflowed where the truth is beyond it.
+        same = (values == self._expected) | (values == round_to(self._expected, self._output.actual.dtype))
+        agree = same | (torch.isnan(values) & torch.isnan(self._expected)) | (distance <= allowed)
         finite = torch.isfinite(distance) & (allowed > 0)
         ratio = (distance[finite] / allowed[finite]).amax().item() if bool(finite.any()) else None
         return Vote(reference=which, disagreement=ratio, elements=int((~agree).sum()), sides_with_operator=pardoned)

@@ -77,13 +77,21 @@ def lifted(observer: NodeObserver | None = None) -> Iterator[None]:
 
 
 def widen(value: Any) -> Any:
-    """`value` in float64 when it is a floating tensor of a working precision or float8, with its layout; else itself.
+    """`value` in float64 (complex128) when it is a tensor of a narrower float (complex) dtype, else itself.
 
-    Widening is exact. The strides are kept, so that a reference meets the same view.
+    Widening is exact. The strides are kept, gaps and repeated elements included, so that a reference meets the same
+    view.
     """
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
         return value
-    return value.detach().to(torch.float64, memory_format=torch.preserve_format)
+    dtype = torch.complex128 if value.is_complex() else torch.float64
+    if value.dtype is dtype:
+        return value.detach()
+    if value.numel() == 0:
+        return torch.empty_strided(value.shape, value.stride(), dtype=dtype, device=value.device)
+    span = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
+    covered = value.detach().as_strided((span,), (1,), value.storage_offset())
+    return covered.to(dtype).as_strided(value.shape, value.stride())
 
 
 def call_lifted(call: Callable[[], Any], observer: NodeObserver | None = None) -> Any:

@@ -171,15 +171,16 @@ def _mish(c: Context, x: Any) -> Any:
     return x * q / (q + 2)
 
 
+def _row(formula: Callable[[Context, Any], Any], zero: float, limits: tuple[float, float]) -> ScalarFunction:
+    return ScalarFunction(formula=formula, zero=zero, odd_zero=zero in (0.0, math.inf), limits=limits)
+
+
+def _on(low: float, high: float, whole: ScalarFunction) -> ScalarFunction:
+    return replace(whole, domain=(low, high))
+
+
 def _table() -> dict[str, ScalarFunction]:
-    inf, nan, half_pi, ln2 = math.inf, math.nan, 1.5707963267948966, 0.6931471805599453
-
-    def row(formula: Callable[[Context, Any], Any], zero: float, limits: tuple[float, float]) -> ScalarFunction:
-        return ScalarFunction(formula=formula, zero=zero, odd_zero=zero in (0.0, inf), limits=limits)
-
-    def on(low: float, high: float, whole: ScalarFunction) -> ScalarFunction:
-        return replace(whole, domain=(low, high))
-
+    inf, nan, half_pi, ln2, row, on = math.inf, math.nan, 1.5707963267948966, 0.6931471805599453, _row, _on
     return {
         "acos": on(-1, 1, row(lambda c, x: c.acos(x), half_pi, (nan, nan))),
         "acosh": on(1, inf, row(lambda c, x: c.acosh(x), nan, (nan, inf))),

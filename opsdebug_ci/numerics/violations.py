@@ -6,6 +6,7 @@ follows from it: that takes all references together (`comparison`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -38,9 +39,9 @@ class Violations:
 def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat) -> Violations:
     """Compare a floating output with float64 `expected` (same shape).
 
-    NaN matches NaN; an infinity matches itself. Where the reference lies beyond the largest finite value of the output
-    format by more than the worst case, only the infinity of its sign will do (or that largest value, in a format
-    without infinities); within the worst case of that threshold either will.
+    NaN matches NaN; an infinity matches itself. Where the reference lies beyond the overflow threshold of the output
+    format by more than the worst case, only the infinity of its sign will do (in a format without infinities: its
+    largest value, or NaN); within the worst case of that threshold either will.
     """
     got = actual.double()
     classes = _class_mismatch(got, expected, bound, output)
@@ -58,24 +59,38 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
 
 
 def _class_mismatch(got: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat) -> torch.Tensor:
-    nan = torch.isnan(got) != torch.isnan(expected)
-    true_infinity = torch.isinf(expected) & (got != expected)
-    # Round to nearest overflows from max + half an ulp on (IEEE 754-2019, 7.4).
-    threshold = output.max_finite * (1.0 + output.unit_roundoff / (2.0 - 2.0 * output.unit_roundoff))
-    outward = torch.where(torch.isfinite(expected), expected.abs() + bound.worst_case, expected.abs())
-    inward = expected.abs() - bound.worst_case
+    threshold = overflow_threshold(output)
+    size = expected.abs()
+    may_overflow = size + torch.nan_to_num(bound.worst_case) >= threshold
+    must_overflow = size - torch.nan_to_num(bound.worst_case) >= threshold
     same_sign = torch.signbit(got) == torch.signbit(expected)
-    overflowed = torch.isinf(got) & torch.isfinite(expected) & ~((outward >= threshold) & same_sign)
-    held_back = torch.isfinite(got) & torch.isfinite(expected) & (inward >= threshold) & output.has_infinity
-    either_nan = torch.isnan(got) | torch.isnan(expected)
-    return nan | (~either_nan & (true_infinity | overflowed | held_back))
+    if not output.has_infinity:
+        # No infinity to give: the largest value, or NaN (OCP 8-bit floating point 1.0, section 5.2: both modes exist).
+        saturated = torch.isnan(got) | (same_sign & (got.abs() == output.max_finite))
+        beyond = torch.isnan(got) & may_overflow & ~torch.isnan(expected)
+        return (torch.isnan(got) != torch.isnan(expected)) & ~beyond | torch.isinf(expected) & ~saturated
+    wrong_nan = torch.isnan(got) != torch.isnan(expected)
+    wrong_infinity = torch.isinf(got) & ~torch.isnan(expected) & ~(may_overflow & same_sign)
+    held_back = torch.isfinite(got) & must_overflow
+    return wrong_nan | wrong_infinity | held_back
+
+
+def overflow_threshold(output: FloatFormat) -> float:
+    """Where rounding to nearest overflows: largest finite value plus half its ulp (IEEE 754-2019, 4.3.1).
+
+    Infinite for float64, in which nothing between the two can be written down.
+    """
+    half_ulp = math.ldexp(1.0, math.frexp(output.max_finite)[1] - 1 - output.precision)
+    threshold = output.max_finite + half_ulp
+    return threshold if threshold > output.max_finite else math.inf
 
 
 def integer_violations(actual: torch.Tensor, expected: torch.Tensor, kind: Kind) -> Violations:
     """Compare integers or bools of one shape as integers; quantised codes may be off by one on a few boundaries."""
     got, wanted = actual.to(torch.int64), expected.to(torch.int64)
     over = got != wanted
-    red = over & ((got - wanted).abs() > 1) if kind is Kind.QUANTIZE else over
+    neighbours = ((got > wanted) & (got - 1 == wanted)) | ((got < wanted) & (got + 1 == wanted))
+    red = over & ~neighbours if kind is Kind.QUANTIZE else over
     found = Violations(over=over, red=red, classes=torch.zeros_like(over), excess=over.double())
     return strict_codes(found) if kind is Kind.QUANTIZE else found
 
@@ -95,20 +110,30 @@ def index_violations(actual: torch.Tensor, expected: torch.Tensor, source: torch
         source: the values pointed into.
         axis: axis of `source`.
 
-    An index out of range, or one used twice where the reference uses none twice, is red. NaN equals NaN.
+    An index out of range, or one used twice where the reference uses none twice, is red. NaN equals NaN. Where the
+    reference itself points nowhere (-1 for "none"), the same index is wanted. A single index into a tensor of more
+    axes counts its elements in C order.
     """
     got, wanted = actual.to(torch.int64), expected.to(torch.int64)
+    if got.ndim == 0 and source.ndim != 1:
+        source, axis = source.flatten(), 0
     squeezed = got.ndim == source.ndim - 1
     if squeezed:
         got, wanted = got.unsqueeze(axis), wanted.unsqueeze(axis)
-    length = source.shape[axis]
-    outside = (got < 0) | (got >= length)
-    values = source.gather(axis, got.clamp(0, max(length - 1, 0)))
-    reference = source.gather(axis, wanted)
-    same = (values == reference) | (_is_nan(values) & _is_nan(reference))
-    bad = outside | ~same | (_repeated(got, axis) & ~_repeated(wanted, axis))
+    values, inside = _pointed_at(got, source, axis)
+    reference, somewhere = _pointed_at(wanted, source, axis)
+    same = inside & somewhere & ((values == reference) | (_is_nan(values) & _is_nan(reference)))
+    bad = ~(same | (got == wanted)) | (_repeated(got, axis) & ~_repeated(wanted, axis))
     bad = bad.squeeze(axis) if squeezed else bad
     return Violations(over=bad, red=bad, classes=torch.zeros_like(bad), excess=bad.double())
+
+
+def _pointed_at(indices: torch.Tensor, source: torch.Tensor, axis: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Values at `indices` (any of them where an index is out of range), and which indices are in range."""
+    length = source.shape[axis]
+    if length == 0:
+        return torch.zeros(indices.shape, dtype=source.dtype, device=source.device), torch.zeros_like(indices).bool()
+    return source.gather(axis, indices.clamp(0, length - 1)), (indices >= 0) & (indices < length)
 
 
 def _is_nan(values: torch.Tensor) -> torch.Tensor:
@@ -126,7 +151,12 @@ def _repeated(indices: torch.Tensor, axis: int) -> torch.Tensor:
 
 
 def infer_index_axis(indices: torch.Tensor, source: torch.Tensor) -> int | None:
-    """The axis of `source` that `indices` point along, when their shapes leave exactly one choice."""
+    """The axis of `source` that `indices` point along, when their shapes leave exactly one choice.
+
+    A single index has no axis to choose: it counts the elements, and 0 stands for that.
+    """
+    if indices.ndim == 0:
+        return 0
     if indices.ndim == source.ndim:
         different = [axis for axis in range(source.ndim) if indices.shape[axis] != source.shape[axis]]
         return different[0] if len(different) == 1 else None
