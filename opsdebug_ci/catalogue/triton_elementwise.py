@@ -28,6 +28,7 @@ def add_kernel(
     xb, xs, xh, yb, ys, yh, ob, os, oh,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
+    """x + y, one tile per program."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns)[None, :]
@@ -42,6 +43,7 @@ def gelu_kernel(
     xb, xs, xh, ob, os, oh,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
+    """GELU by erf, one tile per program."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns)[None, :]

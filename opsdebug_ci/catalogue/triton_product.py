@@ -23,6 +23,7 @@ def matmul_kernel(
     am, ak, bk, bn, om, on,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
+    """a @ b, one tile of the result per program, accumulated in float32."""
     m = (tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
     n = (tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
     total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)

@@ -31,6 +31,7 @@ def softmax_kernel(
     xb, xs, xh, ob, os, oh,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
+    """Softmax of whole rows, with the maximum subtracted first."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns)[None, :]
@@ -45,6 +46,7 @@ def layer_norm_kernel(
     xb, xs, xh, ob, os, oh, wh, bh,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
+    """Layer norm of whole rows; the variance is taken around the mean."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.arange(0, COLUMNS)
     inside = (c < columns)[None, :]
@@ -64,6 +66,7 @@ def rms_norm_kernel(
     xb, xs, xh, ob, os, oh, wh,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
+    """RMS norm of whole rows."""
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.arange(0, COLUMNS)
     inside = (c < columns)[None, :]

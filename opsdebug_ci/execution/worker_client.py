@@ -44,10 +44,19 @@ class _Watch:
     """What one request may use, and where it began."""
 
     timeout_s: float
+    """Longest it may take, in seconds."""
+
     deadline: float
+    """When that is over, on the client's clock."""
+
     memory_bytes: int | None
+    """Most memory it may add, in bytes; None: no limit."""
+
     memory_start_bytes: int
+    """Memory the worker held when it began, in bytes."""
+
     oom_kills: int
+    """Processes the kernel had killed for memory by then."""
 
 
 @final

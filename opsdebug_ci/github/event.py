@@ -115,36 +115,65 @@ def ci_context(environ: Mapping[str, str], *, stage: Stage, shard: str = "") -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Repository:
+    """A repository, as the event names it."""
+
     full_name: str = ""
+    """`owner/name`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
+    """One end of a pull request."""
+
     sha: str = ""
+    """Commit."""
+
     ref: str = ""
+    """Branch; untrusted text."""
+
     repo: _Repository | None = None
+    """None once it was deleted."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _PullRequest:
+    """What we read of a pull request."""
+
     number: int = 0
+    """Above 0 when the event has one."""
+
     head: _Side = field(default_factory=_Side)
+    """What is to be merged."""
+
     base: _Side = field(default_factory=_Side)
+    """What it is to be merged into."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _MergeGroup:
+    """What we read of a merge queue's group."""
+
     head_sha: str = ""
+    """Commit of the whole group."""
+
     base_sha: str = ""
+    """Commit it is to be merged onto."""
+
     base_ref: str = ""
+    """Branch it is to be merged into, `refs/heads/` included."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Payload:
+    """What we read of an event; everything else in it is ignored."""
+
     pull_request: _PullRequest | None = None
+    """Present for events about a pull request."""
+
     merge_group: _MergeGroup | None = None
+    """Present for events of a merge queue."""
 
 
 def _read_payload(path: str) -> _Payload:

@@ -43,7 +43,7 @@ def clone_values(values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(map_leaves(value, clone) for value in values)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Watched:
     """One tensor argument as it was, whatever the operator makes of the tensor object."""
 

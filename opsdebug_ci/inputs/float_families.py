@@ -29,6 +29,7 @@ MIDPOINTS = (-2.5, -1.5, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5)
 
 
 def normal(recipe: Recipe) -> Real:
+    """Standard normal values."""
     return recipe.stream.normal(recipe.count)
 
 
@@ -38,15 +39,18 @@ def uniform(recipe: Recipe) -> Real:
 
 
 def shifted(recipe: Recipe) -> Real:
+    """Normal values around `SHIFT`: a mean that is far larger than the deviation."""
     return normal(recipe) + SHIFT
 
 
 def heavy(recipe: Recipe) -> Real:
+    """Cubes of normal values: a few large ones among many small."""
     values = normal(recipe)
     return values * values * values
 
 
 def constant(recipe: Recipe) -> Real:
+    """`STAGNATION` everywhere: running sums of it stop growing early in a narrow accumulator."""
     return np.full(recipe.count, STAGNATION)
 
 
@@ -98,6 +102,7 @@ def index_coded(recipe: Recipe) -> Real:
 
 
 def ties(recipe: Recipe) -> Real:
+    """Values from `MIDPOINTS`, which rounding to the nearest whole number must break evenly."""
     values: Real = np.array(MIDPOINTS)[recipe.stream.integers(recipe.count, 0, len(MIDPOINTS) - 1)]
     return values
 

@@ -21,10 +21,12 @@ UNIFORM_MAXIMUM = 99
 
 
 def normal(recipe: Recipe) -> Whole:
+    """Whole numbers around 0 with deviation `DEVIATION`."""
     return _within(recipe, _bell(recipe, DEVIATION))
 
 
 def uniform(recipe: Recipe) -> Whole:
+    """Whole numbers from 0 to `UNIFORM_MAXIMUM`, equally likely."""
     return _within(recipe, recipe.stream.integers(recipe.count, 0, UNIFORM_MAXIMUM))
 
 
@@ -40,6 +42,7 @@ def heavy(recipe: Recipe) -> Whole:
 
 
 def constant(recipe: Recipe) -> Whole:
+    """1 everywhere."""
     return np.ones(recipe.count, dtype=np.int64)
 
 
@@ -74,6 +77,7 @@ def subnormal(recipe: Recipe) -> Whole:
 
 
 def integer(recipe: Recipe) -> Whole:
+    """Whole numbers of at most `INTEGER_LIMIT`, of either sign, equally likely."""
     return _within(recipe, recipe.stream.integers(recipe.count, -INTEGER_LIMIT, INTEGER_LIMIT))
 
 

@@ -43,8 +43,10 @@ class Recipe:
 
     @property
     def float_format(self) -> FloatFormat:
+        """Format of the values, when they are floating-point."""
         return FLOAT_FORMATS[self.dtype]
 
     @property
     def integer_format(self) -> IntegerFormat:
+        """Format of the values, when they are integers."""
         return INTEGER_FORMATS[self.dtype]

@@ -39,10 +39,12 @@ class TensorArgument:
 
     @property
     def dim_names(self) -> tuple[str, ...]:
+        """Names of dims in the shape, in order of appearance."""
         return tuple(dict.fromkeys(name for dim in self.shape for name in dim.names))
 
     @property
     def shape_text(self) -> str:
+        """The shape as declared, e.g. `B S 2*H`."""
         return " ".join(dim.text for dim in self.shape)
 
 

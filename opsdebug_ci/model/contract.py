@@ -84,6 +84,7 @@ class Contract:
 
     @property
     def overrides_tolerance(self) -> bool:
+        """The user gave a tolerance, so ours does not apply."""
         return self.atol is not None or self.rtol is not None
 
 

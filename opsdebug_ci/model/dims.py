@@ -50,6 +50,7 @@ class DimExpression:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names in the expression, in order of appearance."""
         return tuple(term.name for term in self.terms if term.name)
 
     def size(self, dims: Mapping[str, int]) -> int:

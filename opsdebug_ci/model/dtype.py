@@ -37,10 +37,12 @@ class FloatFormat:
 
     @property
     def min_normal(self) -> float:
+        """Smallest positive value with full precision."""
         return float(2.0**self.min_exponent)
 
     @property
     def min_subnormal(self) -> float:
+        """Smallest positive value there is."""
         return float(2.0 ** (self.min_exponent - self.precision + 1))
 
 

@@ -157,6 +157,7 @@ class Durations:
 
     @property
     def overhead_ns(self) -> int:
+        """What is neither the operator nor a reference."""
         return self.total_ns - self.function_ns - self.reference_ns
 
 

@@ -29,6 +29,7 @@ class Arguments:
         return function(*self.values)
 
     def items(self) -> list[tuple[str, Any]]:
+        """Name and value, in call order."""
         return list(zip(self.names, self.values, strict=True))
 
     def map(self, change: Callable[[str, Any], Any]) -> Arguments:

@@ -57,22 +57,19 @@ def operator(
     if callable(name):
         return operator()(name)
 
-    def declare(function: Function) -> Operator:
-        return Operator(
-            name or function.__name__,
-            function,
-            _inputs(name or function.__name__, arguments, tensors),
-            {},
-            kind=kind,
-            dtypes=dtypes,
-            dims=dims,
-            contract=contract,
-            requires=requires,
-            devices=devices,
-            backward=backward,
-        )
-
-    return declare
+    return lambda function: Operator(
+        name or function.__name__,
+        function,
+        _inputs(name or function.__name__, arguments, tensors),
+        {},
+        kind=kind,
+        dtypes=dtypes,
+        dims=dims,
+        contract=contract,
+        requires=requires,
+        devices=devices,
+        backward=backward,
+    )
 
 
 def _inputs(name: str, arguments: Inputs | None, tensors: Mapping[str, Any]) -> Inputs | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 
 import opsdebug_ci
@@ -102,7 +103,32 @@ def verify(
     summary = summarise(judgements, groups, baseline.gate, baseline.known, planned=len(planned))
     if left_out and not wanted:
         summary = _nothing_to_do(summary)
-    record = RunRecord(
+    record = _record(
+        selection, bench, configuration, world, started_at=started_at, started_ns=started_ns, revision=revision, ci=ci
+    )
+    return document(
+        record,
+        judgements,
+        summary,
+        fingerprints=fingerprints(judgements),
+        unchanged=left_out,
+        sources=_sources(wanted, configuration.root),
+        baseline=baseline.commit,
+    )
+
+
+def _record(
+    selection: Selection,
+    bench: Workbench,
+    configuration: Configuration,
+    world: World,
+    *,
+    started_at: datetime,
+    started_ns: int,
+    revision: Revision,
+    ci: CiContext,
+) -> RunRecord:
+    return RunRecord(
         id=new_run_id(started_at, world.entropy(8)),
         commit=revision.commit,
         stage=selection.stage,
@@ -113,15 +139,6 @@ def verify(
         ci=ci,
         tool_version=opsdebug_ci.__version__,
         config_hash=configuration.config_hash,
-    )
-    return document(
-        record,
-        judgements,
-        summary,
-        fingerprints=fingerprints(judgements),
-        unchanged=left_out,
-        sources=_sources(wanted, configuration.root),
-        baseline=baseline.commit,
     )
 
 

@@ -53,6 +53,7 @@ class Choices:
 
     @property
     def all_families(self) -> tuple[Family, ...]:
+        """Families of any dtype, each once."""
         return tuple(dict.fromkeys(family for families in self.families.values() for family in families))
 
     @property

@@ -46,6 +46,7 @@ class Grid:
         return self.admits(names[left[0]], left[1], names[right[0]], right[1])
 
     def weight(self, target: Target) -> int:
+        """How much covering this value, or this pair of values, is worth."""
         if len(target) == 1:
             return SINGLE_WEIGHT
         names = tuple(self.axes)

@@ -39,6 +39,7 @@ class Scoped:
     """Exceptions: by operator, dtype or stage, as the key says."""
 
     def of(self, name: str) -> float | None:
+        """The exception made for `name`, else the default."""
         return self.by_name.get(name, self.default)
 
 

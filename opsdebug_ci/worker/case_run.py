@@ -53,7 +53,7 @@ def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
             reason=": ".join(part for part in (error.message, error.next_step) if part),
             exception=facts_of(error.__cause__ or error),
         )
-    return _CaseRun(operator, request, arguments, trail, started).observe()
+    return _CaseRun(operator=operator, request=request, arguments=arguments, trail=trail, started_ns=started).observe()
 
 
 def _check_domain(operator: Operator, case: Case) -> None:
@@ -73,13 +73,24 @@ def _check_domain(operator: Operator, case: Case) -> None:
         raise Unsupported(str(answer) if answer else "outside the operator's declared domain")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _CaseRun:
+    """A case whose inputs are made."""
+
     operator: Operator
+    """The function under test."""
+
     request: RunCase
+    """What was asked."""
+
     arguments: Arguments
+    """Its inputs, never written: launches and references get copies."""
+
     trail: Trail
+    """Where breadcrumbs go."""
+
     started_ns: int
+    """When the case began, on the monotonic clock."""
 
     def observe(self) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
