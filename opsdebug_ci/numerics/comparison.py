@@ -74,7 +74,7 @@ class ComparedOutput:
 
 def compare(output: ComparedOutput) -> OutputReading:
     """Read one output. Shapes that differ leave `accuracy` None; nothing else can be said then."""
-    used = next(which for which in PREFERENCE if which in output.references)
+    used = _used(output)
     wanted = output.references[used]
     native = output.references.get(ReferenceKind.TORCH)
     facts = TensorFacts(shape=tuple(wanted.shape), dtype=dtype_name((native if native is not None else wanted).dtype))
@@ -97,6 +97,13 @@ def compare(output: ComparedOutput) -> OutputReading:
     if wanted.is_floating_point() and not output.actual.is_floating_point():
         output = replace(output, actual=output.actual.double())
     return _Comparison(output, used).reading(reading)
+
+
+def _used(output: ComparedOutput) -> ReferenceKind:
+    """The best reference; where they differ in shape, the best of those that share the output's, if there is one."""
+    known = [which for which in PREFERENCE if which in output.references]
+    fitting = [which for which in known if output.references[which].shape == output.actual.shape]
+    return (fitting or known)[0]
 
 
 class _Comparison:
@@ -123,6 +130,7 @@ class _Comparison:
             pardon = red & ~self._violated(values).red if bool(red.any()) else torch.zeros_like(red)
             accepted = accepted | pardon
             votes.append(self._vote(which, values, int(pardon.sum())))
+        votes += self._misshapen_votes()
         return OutputReading(
             name=blank.name,
             kind=blank.kind,
@@ -149,7 +157,10 @@ class _Comparison:
             self_reference=self._output.kind is not Kind.QUANTIZE
             and (self._used is ReferenceKind.TORCH or arithmetic.compute.name == "float64"),
         )
-        return bound_of(self._expected, self._output.spread, terms, self._output.contract)
+        spread = self._output.spread
+        if spread is not None and spread.deviation.shape != self._expected.shape:
+            spread = None  # measured on a reference of another shape
+        return bound_of(self._expected, spread, terms, self._output.contract)
 
     def _framework_flushes(self) -> bool:
         """The framework's own result is zero where the truth is a subnormal of the compute format."""
@@ -197,6 +208,15 @@ class _Comparison:
         free = self._output.kind is Kind.INDEX and self._index_axis() is not None
         differing = 0 if free else int((values != self._expected).sum())
         return Vote(reference=which, disagreement=None, elements=differing, sides_with_operator=pardoned)
+
+    def _misshapen_votes(self) -> list[Vote]:
+        """References of another shape disagree on every element."""
+        actual = self._output.actual
+        return [
+            Vote(reference=which, disagreement=None, elements=max(1, actual.numel()), sides_with_operator=0)
+            for which, values in self._output.references.items()
+            if values.shape != actual.shape
+        ]
 
     def _allowance(self, which: ReferenceKind, bound: Bound) -> torch.Tensor:
         """How far another reference may be off: torch like any correct operator, float64 ones a quarter of that."""
