@@ -149,7 +149,7 @@ def _problems(
         for label, value in (("dtypes", dtypes), ("devices", devices))
         if isinstance(value, str) or not value
     ]
-    unknown_dtypes = [] if sequences else [d for d in dtypes if d not in DTYPE_NAMES]
+    unknown_dtypes = [] if isinstance(dtypes, str) else [d for d in dtypes if d not in DTYPE_NAMES]
     return [
         *([] if isinstance(name, str) and name.strip() == name and name else [f"`name` is {name!r}; wanted a word"]),
         *([] if callable(function) else [f"`function` is {function!r}; wanted something callable"]),
