@@ -42,7 +42,10 @@ class _SumErrors:
     """
 
     sizes: list[torch.Tensor] = field(default_factory=list)
+    """One tensor per sum: the amplitude of its error, element by element."""
+
     position: int = 0
+    """The next one of this run."""
 
     def next(self, shape: torch.Size, compute: Thunk) -> torch.Tensor:
         position, self.position = self.position, self.position + 1
@@ -76,6 +79,7 @@ class Noise:
     2nd ed., eq. 2.8: its part eta is u * min_normal); 0: underflow is left out."""
 
     _sums: _SumErrors = field(default_factory=_SumErrors, init=False)
+    """Sizes met so far; the one part that changes while the noise is used."""
 
     def restart(self) -> None:
         """Begin another run of the same computation: its sums meet the same errors' sizes in the same order."""

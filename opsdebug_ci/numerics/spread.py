@@ -136,9 +136,16 @@ class _Samples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sampler:
+    """Runs the reference with noise."""
+
     run: ReferenceRun
+    """The reference, to be run again."""
+
     centre: list[torch.Tensor]
+    """What it answers without noise."""
+
     arithmetic: Arithmetic
+    """Whose rounding the noise imitates."""
 
     def sample(self, *, worst: bool, opaque: bool = False, operand: FloatFormat | None = None) -> _Samples:
         noise = Noise(
