@@ -98,7 +98,7 @@ def _compile(command: list[str], source: Path, library: Path) -> None:
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)  # noqa: S603
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)  # noqa: S603 - a list of arguments, no shell
     except subprocess.TimeoutExpired as error:
         raise EnvironmentLimitError(
             f"`{shlex.join(command)}` did not end within {TIMEOUT_S:.0f} s", next_step="set CC to another compiler"

@@ -34,6 +34,6 @@ def store_rounded(pointers, value, mask):
     if pointers.dtype.element_ty == tl.int16:
         raw = value.to(tl.int32, bitcast=True)
         rounded = (raw + 0x7FFF + ((raw >> 16) & 1)) >> 16
-        tl.store(pointers, tl.where(value != value, 0x7FC0, rounded).to(tl.int16), mask=mask)  # noqa: PLR0124 - NaN
+        tl.store(pointers, tl.where(value != value, 0x7FC0, rounded).to(tl.int16), mask=mask)  # noqa: PLR0124 - only NaN differs from itself
     else:
         tl.store(pointers, value.to(pointers.dtype.element_ty), mask=mask)
