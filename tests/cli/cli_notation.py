@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import subprocess
@@ -34,7 +35,7 @@ BODIES = {
     "wrong": "x + 1",
     "segfaults": "ctypes.string_at(0)",
     "leaves": "os._exit(7)",
-    "hangs": "[None for _ in iter(int, 1)]",
+    "hangs": "max(iter(int, 1))",
     "hoards": "[torch.ones(2**20) for _ in iter(int, 1)]",
     "misshapen": "(x + x)[:3]",
     "leaves_a_trace": "(Path('ran').touch(), x + x)[1]",
@@ -115,11 +116,9 @@ def processes_in(directory: Path) -> list[int]:
     """Processes whose working directory is `directory`."""
     found = []
     for entry in Path("/proc").iterdir():
-        try:
+        with contextlib.suppress(OSError):  # gone meanwhile
             if entry.name.isdigit() and (entry / "cwd").readlink() == directory:
                 found.append(int(entry.name))
-        except OSError:  # gone meanwhile
-            continue
     return found
 
 
