@@ -83,13 +83,6 @@ class ShapeMismatchError(OpsdebugError):
     code = "shape-mismatch"
 
 
-class NothingComparedError(OpsdebugError):
-    """A comparison saw no elements; never a pass."""
-
-    code = "nothing-compared"
-    exit_code = 4
-
-
 class InputsError(OpsdebugError):
     """The operator's inputs could not be made: its callable raised, or returned something unusable."""
 
