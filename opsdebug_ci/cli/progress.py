@@ -65,7 +65,7 @@ class Bar:
 
     def __init__(self) -> None:
         from rich.console import Console  # noqa: PLC0415 - a tenth of a second, spent only on terminals
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415 - as above
 
         self._bar = Progress(
             TextColumn("{task.description:32.32}"),

@@ -120,7 +120,7 @@ def tables(location: str | os.PathLike[str]) -> StoreListing:
         (view.name, view.comment) for view in DERIVED_VIEWS
     ]
     # Names are ours: tables and views of this package.
-    counts = " union all ".join(f"select '{name}', count(*) from {name}" for name, _ in described)  # noqa: S608
+    counts = " union all ".join(f"select '{name}', count(*) from {name}" for name, _ in described)  # noqa: S608 - names of our own views
     by_name = {str(name): int(str(rows)) for name, rows in query(location, counts).rows}
     return StoreListing(
         location=os.fspath(location),

@@ -74,4 +74,4 @@ def _table_view(table: Table) -> str:
     columns = ", ".join(f'"{name}"' for name in (*(column.name for column in table.columns), PARTITION))
     visible = OF_VISIBLE_RUN if table.of_run else NEWEST_ATTEMPT if table is runs.TABLE else ""
     # Names are ours: tables and columns of this package.
-    return f"create view {table.name} as select {columns} from {rows_name(table)} {visible}"  # noqa: S608
+    return f"create view {table.name} as select {columns} from {rows_name(table)} {visible}"  # noqa: S608 - names of our own

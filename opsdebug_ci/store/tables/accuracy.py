@@ -86,7 +86,7 @@ OUTPUT_COLUMNS = (
 )
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001
+def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
     """Rows of every case, in plan order."""
     return [
         {"run_id": document.run.id, "case_index": index, **row}

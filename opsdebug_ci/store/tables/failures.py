@@ -17,7 +17,7 @@ FAILED = frozenset({Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT})
 """Verdicts that are a failure of the case itself; `error` is the tool's or a reference's."""
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001
+def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
     """One row per failed case."""
     return [
         {"run_id": document.run.id, **_failure_columns(observation), **_finding_columns(observation.findings)}

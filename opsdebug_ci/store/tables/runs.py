@@ -97,7 +97,7 @@ def start_of(run: RunRecord) -> datetime:
     return instant.replace(tzinfo=instant.tzinfo or timezone.utc).astimezone(timezone.utc)
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001
+def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
     """The run's only row."""
     return ({**_run_columns(document.run), **_machine_columns(document.run.machine), **_summary_columns(document)},)
 
