@@ -17,7 +17,7 @@ import click
 
 import opsdebug_ci
 from opsdebug_ci.cli.commands import LazyGroup
-from opsdebug_ci.cli.output import log, silence
+from opsdebug_ci.cli.output import log
 from opsdebug_ci.errors import InternalError, OpsdebugError
 
 ISSUES = "https://github.com/opsdebug-ci/opsdebug-ci/issues"
@@ -67,11 +67,6 @@ def outcome(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except SystemExit as ended:
-        if not isinstance(ended.__context__, BrokenPipeError):
-            raise
-        silence(sys.stdout)  # `--help | head -1`, which click answers by leaving
-        return 0
     except Exception:  # noqa: BLE001 - the top handler: whatever is left is our own fault
         return _internal(arguments)
 

@@ -27,11 +27,6 @@ def _write(text: str, stream: TextIO, *, newline: bool) -> None:
     try:
         click.echo(text, file=stream, nl=newline)
     except BrokenPipeError:
-        silence(stream)
-
-
-def silence(stream: TextIO) -> None:
-    """Let `stream` lead nowhere from now on; what it still buffers goes there too."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())  # what the stream still buffers goes there too
+        os.close(nowhere)

@@ -1,0 +1,147 @@
+"""How an invocation may end: by a signal, by a reader that leaves, by a fault of ours."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import click
+import pytest
+from cli_notation import EVERYDAY, SCRIPT, await_none_in, opsdebug, processes_in, project, surroundings
+
+from opsdebug_ci import __version__
+from opsdebug_ci.cli import outcome
+from opsdebug_ci.cli.commands import COMMANDS
+from opsdebug_ci.errors import InternalError
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_command_and_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    place = project(tmp_path / "project", "hangs")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = subprocess.Popen(
+        [SCRIPT, "run", "hangs", *EVERYDAY],
+        cwd=place,
+        env={**surroundings(), "TMPDIR": str(temporary)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert command.stderr is not None
+        assert command.stderr.readline() == "1 case\n"
+        time.sleep(0.2)
+        assert len(processes_in(place)) >= 2, "the command and a worker"
+        command.send_signal(number)
+        out, err = command.communicate(timeout=30)
+    finally:
+        command.kill()
+        command.wait()
+    assert (command.returncode, out, err.strip()) == (code, "", "")
+    assert await_none_in(place) == []
+    assert list(temporary.iterdir()) == []
+
+
+def through(place: Path, pipeline: str) -> subprocess.CompletedProcess[str]:
+    """Run a shell pipeline in which `opsdebug` is the command, with the exit code of the command."""
+    script = f'set -o pipefail; opsdebug() {{ {SCRIPT} "$@"; }}; {pipeline}'
+    return subprocess.run(
+        ["bash", "-c", script], cwd=place, env=surroundings(), capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_a_reader_that_leaves_changes_neither_result_nor_standard_error(tmp_path: Path) -> None:
+    place = project(tmp_path / "project", "wrong")
+    ended = through(place, f"opsdebug run {' '.join(EVERYDAY)} -vv | true")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "1 case\n1/1 cases, 1 in trouble\n")
+
+
+def test_a_log_nobody_reads_changes_no_result(tmp_path: Path) -> None:
+    place = project(tmp_path / "project", "wrong")
+    ended = through(place, f"opsdebug run {' '.join(EVERYDAY)} --json 2>&1 >document.json | true")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")
+    assert (place / "document.json").read_text().startswith('{"schema":"opsdebug.run/1"')
+
+
+def test_help_to_a_reader_that_leaves(tmp_path: Path) -> None:
+    ended = through(tmp_path, "opsdebug run --help | true")
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+def command_that_raises(error: Exception) -> types.ModuleType:
+    """A module of the registry whose command fails with `error`."""
+    module = types.ModuleType("opsdebug_broken_command")
+
+    @click.command()
+    def command() -> int:
+        raise error
+
+    module.command = command  # type: ignore[attr-defined]
+    return module
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
+        (InternalError("a case was judged twice"), "InternalError: internal error: a case was judged twice"),
+    ],
+    ids=("unforeseen", "broken invariant"),
+)
+def test_a_fault_of_ours_is_told_with_version_and_address(
+    error: Exception, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "opsdebug_broken_command", command_that_raises(error))
+    monkeypatch.setitem(COMMANDS, "broken", ("opsdebug_broken_command", "Fails."))
+    assert outcome(["broken"]) == 70
+    out, err = capsys.readouterr()
+    assert out == ""
+    *trace, last, where, machine, step = err.splitlines()
+    assert (trace[0], last.endswith(told)) == ("Traceback (most recent call last):", True)
+    assert where == "opsdebug [internal]: internal error in `opsdebug broken`"
+    assert machine.startswith(f"  opsdebug-ci {__version__}, Python {sys.version.split()[0]}, ")
+    assert step == "  next: report it with the lines above: https://github.com/opsdebug-ci/opsdebug-ci/issues"
+
+
+def test_an_error_of_the_person_is_no_fault_of_ours(tmp_path: Path) -> None:
+    ended = opsdebug("run", "--dims", "N", at=tmp_path)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "opsdebug [usage]: `--dims` has `N`; wanted NAME=SIZE with a whole number >= 0\n"
+        "  next: write e.g. --dims B=1,S=128\n"
+    )
+
+
+def test_progress_is_a_bar_on_a_terminal(tmp_path: Path) -> None:
+    place = project(tmp_path / "project", "wrong")
+    ours, theirs = os.openpty()
+    command = subprocess.Popen(
+        [SCRIPT, "run", "wrong", *EVERYDAY, "--json"],
+        cwd=place,
+        env={**surroundings(), "TERM": "xterm", "COLUMNS": "100"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = bytearray()
+    try:
+        while True:
+            shown += os.read(ours, 4096)
+    except OSError:  # Linux: the other end is closed
+        pass
+    finally:
+        os.close(ours)
+    out, _ = command.communicate(timeout=60)
+    assert (command.returncode, out[:10]) == (1, b'{"schema":')
+    text = shown.decode()
+    assert "1/1" in text
+    assert "1 in trouble" in text
+    assert "cases" not in text, "the lines are for logs"
