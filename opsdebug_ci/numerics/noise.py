@@ -99,8 +99,18 @@ class Noise:
     def magnitude(self, value: torch.Tensor, magnitude: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
         """`value` with the error of intermediate terms of size `magnitude` (>= |value| where terms cancel)."""
         gain = roundings * (WORST_ROUNDINGS if self.worst else 1.0)
-        size = magnitude.abs().add_(self.min_normal) if self.min_normal else magnitude
-        return self._add(value, size, gain * self.unit_roundoff)
+        share = gain * self.unit_roundoff
+        return self._add(value, self._with_underflow(value, magnitude, share), share)
+
+    def _with_underflow(self, value: torch.Tensor, magnitude: torch.Tensor, share: float) -> torch.Tensor:
+        """`magnitude`, but at least the smallest normal number, unless that error would exceed the value itself.
+
+        So a zero stays zero, and nothing changes its sign for having underflowed.
+        """
+        if not self.min_normal:
+            return magnitude
+        floor = value.abs().mul_(1.0 / share).clamp_max_(self.min_normal)
+        return torch.maximum(magnitude.abs(), floor, out=floor)
 
     def operand(self, value: torch.Tensor) -> torch.Tensor:
         """An operand of a product after one rounding to the operand format."""
@@ -119,12 +129,16 @@ class Noise:
         """
         u = self.accumulator_roundoff
 
+        eta = self.unit_roundoff * self.min_normal  # of each product that underflows, unless all of them are zero
+
         def size() -> torch.Tensor:
-            eta = self.unit_roundoff * self.min_normal  # of each product that underflows
             if self.worst:
-                return absolutes() * _gamma(terms, u) + terms * eta
+                worst = absolutes()
+                return worst * _gamma(terms, u) + worst.clamp_max(terms * eta)
             # Uniform numbers on [-1, 1] have variance 1/3.
-            return (math.sqrt(3.0) * u) * _variance(total, squares(), terms).sqrt() + terms**0.5 * eta
+            spread = squares()
+            deviation = _variance(total, spread, terms).sqrt()
+            return (math.sqrt(3.0) * u) * deviation + spread.sqrt().clamp_max(terms**0.5 * eta)
 
         return self._add(total, self._sums.next(total.shape, size), 1.0)
 

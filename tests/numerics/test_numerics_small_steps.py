@@ -40,6 +40,13 @@ def test_the_spacing_of_subnormals_hides_no_flush() -> None:
     assert float(spread.deviation.max()) < 1e-42
 
 
+def test_what_is_zero_for_every_step_stays_zero() -> None:
+    zeros = torch.zeros(4, 8)
+    for reference in (lambda x: x.sum(-1), lambda x: x @ x.T, torch.sqrt, lambda x: x.norm(dim=-1)):
+        spread = spread_of(reference, zeros)
+        assert float(spread.deviation.max()) == float(spread.worst.max()) == 0.0
+
+
 def test_a_rounded_weight_lets_a_large_neighbour_in() -> None:
     x = torch.full((1, 1, 1, 257), 1e-3)
     x[..., ::2] = 50.0
