@@ -16,6 +16,7 @@ import shlex
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar, final
@@ -187,7 +188,7 @@ class WorkerPool:
         if isinstance(answer, Death):
             together = _fault(", ".join(survivors.modules), answer, self._launcher.python)
             return Catalogue(operators=(), faults=(*faults, together))
-        return Catalogue(operators=answer.operators, faults=(*faults, *answer.faults))
+        return replace(answer, faults=(*faults, *answer.faults))
 
     def _death_of(self, request: Describe) -> Death | None:
         lane = self._lane()

@@ -17,6 +17,7 @@ from opsdebug_ci.model.description import Catalogue as Catalogue
 from opsdebug_ci.model.description import DiscoveryFault as DiscoveryFault
 from opsdebug_ci.model.description import OperatorDescription as OperatorDescription
 from opsdebug_ci.model.description import TensorDescription as TensorDescription
+from opsdebug_ci.model.description import Unavailable as Unavailable
 from opsdebug_ci.model.document import CaseDocument as CaseDocument
 from opsdebug_ci.model.document import ObservationDocument as ObservationDocument
 from opsdebug_ci.model.document import OperatorSource as OperatorSource

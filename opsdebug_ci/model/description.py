@@ -97,6 +97,17 @@ class DiscoveryFault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """An operator that exists but cannot run on this machine."""
+
+    operator: str
+    """Operator name."""
+
+    reason: str
+    """What is missing, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
     """Answer to `describe`: what was found and what went wrong, never one without the other."""
 
@@ -105,3 +116,6 @@ class Catalogue:
 
     faults: tuple[DiscoveryFault, ...]
     """Every problem at once."""
+
+    unavailable: tuple[Unavailable, ...] = ()
+    """Operators that the modules list as impossible here."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.judgement import ReferenceUse, Summary
 from opsdebug_ci.model.run import RunRecord
@@ -166,6 +167,9 @@ class RunDocument:
 
     regressions: tuple[str, ...] = ()
     """Operators that regressed, when performance was compared."""
+
+    unavailable: tuple[Unavailable, ...] = ()
+    """Operators that exist but cannot run on this machine."""
 
     unchanged: tuple[str, ...] = ()
     """Operators left out by `--changed`: neither source nor dependencies changed."""

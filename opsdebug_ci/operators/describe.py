@@ -15,7 +15,11 @@ from opsdebug_ci.operators.discovery import Discovery, FoundOperator
 
 def describe(discovery: Discovery, root: Path) -> Catalogue:
     """Description of everything found, with the faults."""
-    return Catalogue(operators=tuple(_described(item, root) for item in discovery.found), faults=discovery.faults)
+    return Catalogue(
+        operators=tuple(_described(item, root) for item in discovery.found),
+        faults=discovery.faults,
+        unavailable=discovery.unavailable,
+    )
 
 
 def _described(item: FoundOperator, root: Path) -> OperatorDescription:

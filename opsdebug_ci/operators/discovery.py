@@ -1,6 +1,7 @@
 """Finding operators in the configured files and modules.
 
-Decides what counts as declared: every `Operator` bound at module level, or held in a module-level list or tuple.
+Decides what counts as declared: every `Operator` bound at module level, or held in a module-level list or tuple. A
+module may say in `UNAVAILABLE`, operator name -> reason, which others cannot run on this machine.
 Collects every fault instead of stopping at the first.
 """
 
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from opsdebug_ci.errors import DeclarationError
-from opsdebug_ci.model.description import DiscoveryFault
+from opsdebug_ci.model.description import DiscoveryFault, Unavailable
 from opsdebug_ci.operators.dependencies import is_own
 from opsdebug_ci.operators.operator import Operator
 
@@ -45,24 +46,34 @@ class Discovery:
     faults: tuple[DiscoveryFault, ...]
     """Every problem."""
 
+    unavailable: tuple[Unavailable, ...] = ()
+    """What the modules list as impossible here."""
+
 
 def discover(modules: tuple[str, ...], root: Path) -> Discovery:
     """Import every configured module (a file under `root`, or a dotted name) and collect its operators."""
     root = root.resolve()
     found: dict[str, FoundOperator] = {}
     faults: list[DiscoveryFault] = []
+    unavailable: dict[str, str] = {}
     for configured in modules:
         module = _import(configured, root)
         if isinstance(module, DiscoveryFault):
             faults.append(module)
             continue
         here = [FoundOperator(operator=op, module=module, configured=configured) for op in _operators_in(module)]
-        if not here:
+        missing = vars(module).get("UNAVAILABLE")
+        unavailable |= missing if isinstance(missing, dict) else {}
+        if not here and not missing:
             faults.append(_nothing_found(configured))
         for item in here:
             faults += _faults_of(item, found)
             found.setdefault(item.operator.name, item)
-    return Discovery(found=tuple(found.values()), faults=tuple(faults))
+    return Discovery(
+        found=tuple(found.values()),
+        faults=tuple(faults),
+        unavailable=tuple(Unavailable(operator=str(name), reason=str(why)) for name, why in unavailable.items()),
+    )
 
 
 def _import(configured: str, root: Path) -> ModuleType | DiscoveryFault:

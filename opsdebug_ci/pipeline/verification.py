@@ -15,6 +15,7 @@ import opsdebug_ci
 from opsdebug_ci.failures import fingerprints, group
 from opsdebug_ci.judge import judge, summarise
 from opsdebug_ci.model import Case, Judgement, Observation, OperatorDescription, ReferenceKind, Stage, Status, Summary
+from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
 from opsdebug_ci.model.run import CiContext, Revision, RunRecord
 from opsdebug_ci.model.vocabulary import Gate, Verdict
@@ -112,6 +113,7 @@ def verify(
         summary,
         fingerprints=fingerprints(judgements),
         unchanged=left_out,
+        unavailable=_unavailable(selection, bench),
         sources=_sources(wanted, configuration.root),
         baseline=baseline.commit,
     )
@@ -204,6 +206,11 @@ def _observed(
 
 def _no_device(case: Case) -> Observation:
     return Observation(case_id=case.id, status=Status.SKIPPED, reason=f"no `{case.device}` device on this machine")
+
+
+def _unavailable(selection: Selection, bench: Workbench) -> tuple[Unavailable, ...]:
+    """What belongs to a run of everything and cannot be had here."""
+    return () if selection.patterns else bench.catalogue.unavailable
 
 
 def _nothing_to_do(summary: Summary) -> Summary:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import (
     RUN_SCHEMA,
     CaseDocument,
@@ -36,6 +37,7 @@ def document(
     *,
     fingerprints: Mapping[str, str],
     unchanged: tuple[str, ...] = (),
+    unavailable: tuple[Unavailable, ...] = (),
     sources: tuple[OperatorSource, ...] = (),
     baseline: str | None = None,
 ) -> RunDocument:
@@ -47,6 +49,7 @@ def document(
         summary: what they come to.
         fingerprints: case id -> fingerprint, of the cases that failed.
         unchanged: operators left out because nothing of theirs changed.
+        unavailable: operators that cannot run on this machine.
         sources: where operators are defined.
         baseline: commit compared with, when there was one.
     """
@@ -59,6 +62,7 @@ def document(
         stage=None if record.stage is Stage.RUN else str(record.stage),
         baseline=baseline,
         unchanged=unchanged,
+        unavailable=unavailable,
         sources=sources,
     )
 

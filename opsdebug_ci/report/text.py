@@ -104,6 +104,7 @@ def _notes(document: RunDocument) -> list[str]:
         *([f"amber: {amber:,} passing, beyond the statistical tolerance, within the worst case"] if amber else []),
         *([f"own tolerance (atol, rtol) instead of ours: {_names(overridden)}"] if overridden else []),
         *([f"unchanged, not run: {_names(document.unchanged)}"] if document.unchanged else []),
+        *(f"not here: {plain(o.operator, _NAME_WIDTH)}: {plain(o.reason)}" for o in document.unavailable),
     ]
 
 

@@ -202,3 +202,18 @@ def test_a_missing_dotted_module_has_no_place(write_files: WriteFiles) -> None:
     root = write_files({})
     ((where, found, _, _),) = faults(discover(("nowhere.ops",), root))
     assert (where, found) == ("nowhere.ops", "ModuleNotFoundError: No module named 'nowhere'")
+
+
+def test_a_module_may_list_what_cannot_run_here(write_files: WriteFiles) -> None:
+    root = write_files(
+        {
+            "partly_here.py": OPERATOR.format(name="here") + '\nUNAVAILABLE = {"elsewhere": "no compiler"}\n',
+            "nothing_here.py": 'UNAVAILABLE = {"gone": "no accelerator"}\n',
+        }
+    )
+    found = discover(("partly_here.py", "nothing_here.py"), root)
+    assert names(found) == ["here"]
+    assert [(item.operator, item.reason) for item in found.unavailable] == [
+        ("elsewhere", "no compiler"),
+        ("gone", "no accelerator"),
+    ]

@@ -6,7 +6,17 @@ from judge_notation import ended, judged, output, process, quantiles, raised, ra
 
 from opsdebug_ci.failures import fingerprints, group
 from opsdebug_ci.judge import summarise
-from opsdebug_ci.model import CiContext, Durations, Gate, Machine, Revision, RunDocument, RunRecord, Stage
+from opsdebug_ci.model import (
+    CiContext,
+    Durations,
+    Gate,
+    Machine,
+    Revision,
+    RunDocument,
+    RunRecord,
+    Stage,
+    Unavailable,
+)
 from opsdebug_ci.report import document
 
 MACHINE = Machine(
@@ -38,9 +48,16 @@ def record(stage=Stage.SMOKE, commit="0123456789abcdef0123"):
     )
 
 
-def run_document(judgements, *, stage=Stage.SMOKE, gate=Gate.NEW, unchanged=(), **facts) -> RunDocument:
+def run_document(judgements, *, stage=Stage.SMOKE, gate=Gate.NEW, unchanged=(), unavailable=(), **facts) -> RunDocument:
     summary = summarise(judgements, group(judgements), gate, **facts)
-    return document(record(stage), judgements, summary, fingerprints=fingerprints(judgements), unchanged=unchanged)
+    return document(
+        record(stage),
+        judgements,
+        summary,
+        fingerprints=fingerprints(judgements),
+        unchanged=unchanged,
+        unavailable=tuple(Unavailable(operator=name, reason=reason) for name, reason in unavailable),
+    )
 
 
 GOOD = output(
@@ -84,4 +101,5 @@ def demo() -> RunDocument:
             judged(ran(output(bound="overridden by the contract: atol=0.1 + rtol=0 * |y|")), operator="mine"),
         ],
         unchanged=("matmul", "mean"),
+        unavailable=[("c_sum", "no C compiler was found")],
     )

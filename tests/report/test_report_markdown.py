@@ -60,6 +60,7 @@ Amber, passing within the worst case: 1.
 Judged by their own tolerance: mine.
 
 Unchanged, not run: matmul, mean.
+Not on this machine: c_sum.
 
 </details>
 
@@ -124,6 +125,7 @@ def test_hostile_names_stay_inert_everywhere():
             judged(ended("skipped", reason=EVIL), operator=EVIL, seed=2),
         ],
         unchanged=(EVIL,),
+        unavailable=[(EVIL, EVIL)],
     )
     shown = markdown(document, "smoke")
     prose = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", shown.split("\n", 1)[1])

@@ -57,6 +57,7 @@ skipped:
 amber: 1 passing, beyond the statistical tolerance, within the worst case
 own tolerance (atol, rtol) instead of ours: mine
 unchanged, not run: matmul, mean
+not here: c_sum: no C compiler was found
 
 next: opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous
 """

@@ -30,6 +30,7 @@ from opsdebug_ci.model import (
     Stage,
     Summary,
     TimingDocument,
+    Unavailable,
     Verdict,
     WorstElement,
     Zone,
@@ -201,6 +202,7 @@ def full_document() -> RunDocument:
         baseline="b" * 40,
         regressions=("gelu",),
         unchanged=("mul", "sum"),
+        unavailable=(Unavailable(operator="c_sum", reason="no C compiler was found"),),
         sources=(OperatorSource(operator="softmax", file="kernels/softmax.py", line=12),),
     )
 

@@ -24,6 +24,7 @@ from opsdebug_ci.model import (
     RunRecord,
     Stage,
     Summary,
+    Unavailable,
     Verdict,
 )
 from opsdebug_ci.model.wire import from_json
@@ -44,6 +45,9 @@ GROUP = pa.struct(
 
 SOURCE = pa.struct([("operator", TEXT), ("file", TEXT), ("line", INTEGER)])
 """Model value `OperatorSource`."""
+
+UNAVAILABLE = pa.struct([("operator", TEXT), ("reason", TEXT)])
+"""Model value `Unavailable`."""
 
 COLUMNS = (
     Column(name="id", type=TEXT, comment="time-ordered unique id of the run"),
@@ -83,6 +87,7 @@ COLUMNS = (
     Column(name="next", type=TEXTS, comment="commands to run next"),
     Column(name="regressions", type=TEXTS, comment="operators that regressed"),
     Column(name="unchanged", type=TEXTS, comment="operators left out because nothing they depend on changed"),
+    Column(name="unavailable", type=pa.list_(UNAVAILABLE), comment="operators that cannot run on this machine"),
     Column(name="sources", type=pa.list_(SOURCE), comment="where the operators are defined"),
 )
 
@@ -118,6 +123,7 @@ def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> Ru
         stage=row["ci_stage"],
         baseline=row["baseline"],
         regressions=tuple(row["regressions"]),
+        unavailable=tuple(from_json(item, Unavailable) for item in row["unavailable"]),
         unchanged=tuple(row["unchanged"]),
         sources=tuple(from_json(source, OperatorSource) for source in row["sources"]),
     )
@@ -171,6 +177,7 @@ def _summary_columns(document: RunDocument) -> dict[str, Any]:
         "ci_stage": document.stage,
         "baseline": document.baseline,
         "regressions": list(document.regressions),
+        "unavailable": to_struct(document.unavailable),
         "unchanged": list(document.unchanged),
         "sources": to_struct(document.sources),
     }
