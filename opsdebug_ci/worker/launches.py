@@ -152,5 +152,10 @@ def _differing_elements(one: torch.Tensor, other: torch.Tensor) -> int:
         return max(one.numel(), other.numel())
     if one.numel() == 0:
         return 0
-    bits = [t.flatten().clone().view(torch.uint8).reshape(t.numel(), -1) for t in (one, other)]
-    return int((bits[0] != bits[1]).any(dim=1).sum())
+    return int((_element_bytes(one) != _element_bytes(other)).any(dim=1).sum())
+
+
+def _element_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """uint8[elements, bytes]: copied first, because a single element may carry any stride, which `view` refuses."""
+    packed = torch.empty(tensor.numel(), dtype=tensor.dtype, device=tensor.device)
+    return packed.copy_(tensor.flatten()).view(torch.uint8).reshape(tensor.numel(), -1)
