@@ -60,6 +60,7 @@ Amber, passing within the worst case: 1.
 Judged by their own tolerance: mine.
 
 Unchanged, not run: matmul, mean.
+
 Not on this machine: c_sum.
 
 </details>
