@@ -1,0 +1,76 @@
+"""docs/causes.md against the vocabulary and the rules: a section for what is named, a line for the rest."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import opsdebug_ci
+from opsdebug_ci.cli import run
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.plan import parse_axes
+
+PACKAGE = Path(opsdebug_ci.__file__).parent
+PAGE = (PACKAGE.parent / "docs/causes.md").read_text(encoding="utf-8")
+SECTIONS = re.findall(r"^## `(\w+)`$", PAGE, flags=re.MULTILINE)
+LINES = re.findall(r"^\| `(\w+)` \| \S.* \|$", PAGE.split("\n## Not named yet\n")[1], flags=re.MULTILINE)
+LABELS = ["What", "Why", "Limits", "Confirm", "Remedy"]
+
+
+def named_by_the_rules() -> set[str]:
+    """Every `Cause.X` in the source of the rules."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (PACKAGE / "judge/rules").glob("*.py")]
+    members = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return {str(Cause[node.attr]) for node in members if ast.unparse(node.value) == "Cause"}
+
+
+def section(cause: str) -> str:
+    return PAGE.split(f"\n## `{cause}`\n")[1].split("\n## ")[0]
+
+
+def test_the_rules_name_some() -> None:
+    assert {"exception", "oob_write", "unknown"} <= named_by_the_rules()
+
+
+def test_every_cause_has_exactly_one_entry() -> None:
+    assert sorted(SECTIONS + LINES) == sorted(str(cause) for cause in Cause)
+
+
+def test_sections_are_those_the_rules_can_name() -> None:
+    assert set(SECTIONS) == named_by_the_rules()
+
+
+def test_the_rest_stands_in_the_order_of_the_vocabulary() -> None:
+    assert [str(cause) for cause in Cause if str(cause) not in SECTIONS] == LINES
+
+
+@pytest.mark.parametrize("cause", SECTIONS)
+def test_a_section_says_everything_in_order(cause: str) -> None:
+    text = section(cause)
+    assert re.findall(r"^\*\*(\w+)\.\*\* \S", text, flags=re.MULTILINE) == LABELS
+    assert "`opsdebug run OP" in text.split("**Confirm.**")[1].split("**Remedy.**")[0]
+
+
+@pytest.mark.parametrize("cause", SECTIONS)
+def test_a_remedy_shows_before_and_after(cause: str) -> None:
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section(cause), flags=re.MULTILINE | re.DOTALL)
+    openings = [text.splitlines()[0].strip("#/* ") for _, text in blocks]
+    assert openings == ["before", "after"]
+    assert blocks[0][1].splitlines()[1:] != blocks[1][1].splitlines()[1:]
+
+
+def commands() -> list[str]:
+    return re.findall(r"`opsdebug (run [^`]+)`", PAGE)
+
+
+@pytest.mark.parametrize("typed", commands())
+def test_a_command_is_one_the_command_line_understands(typed: str) -> None:
+    words = shlex.split(typed)[1:]
+    context = run.command.make_context("run", words)
+    axes = {name: context.params[name] for name in ("dims", "dtype", "seed", "inputs", "layout")}
+    assert context.params["operators"] == ("OP",)
+    parse_axes(**axes)
