@@ -27,7 +27,7 @@ EXACT = frozenset(
     reflection_pad2d relu repeat repeat_interleave replication_pad1d replication_pad2d reshape roll round
     scalar_tensor scatter select select_scatter set sgn sign signbit slice slice_scatter sort split split_with_sizes
     squeeze stack t take threshold topk transpose tril triu trunc unbind unfold unique_consecutive unique_dim
-    unsafe_split unsafe_view unsqueeze upsample_nearest1d upsample_nearest2d upsample_nearest3d view view_as_complex
+    unsafe_split unsqueeze upsample_nearest1d upsample_nearest2d upsample_nearest3d view view_as_complex
     view_as_real where zero zeros zeros_like _conj _local_scalar_dense _reshape_alias _to_copy _unique2
     _unsafe_index _unsafe_view""".split()  # noqa: SIM905 - a word list reads better
 )

@@ -24,7 +24,7 @@ U = 2.0**-24
 
 DISTRIBUTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "normal": lambda z: z,
-    "uniform": lambda z: torch.special.ndtr(z),
+    "uniform": torch.special.ndtr,
     "shifted": lambda z: z + 30.0,
     "heavy": lambda z: z**3,
     "constant": lambda z: torch.full_like(z, 0.1),
@@ -51,6 +51,12 @@ def noise(*, worst: bool = False, seed: int = 0, u: float = U, accumulator: floa
     )
 
 
+def replaced(source: Noise, func: Any, args: Any, kwargs: Any, result: Any) -> Any:
+    """The noisy result, written in place where the call writes."""
+    noisy = noisy_result(source, func, args, kwargs, result)
+    return result.copy_(noisy) if func._schema.is_mutable and noisy is not result else noisy
+
+
 def noisy_errors(
     function: Callable[..., Any], *args: Any, runs: int = 1, worst: bool = False, operand: float = 0.0
 ) -> torch.Tensor:
@@ -60,7 +66,7 @@ def noisy_errors(
     errors = []
     for _ in range(runs):
         source.restart()
-        noisy = call_lifted(lambda: function(*args), lambda *call: noisy_result(source, *call))
+        noisy = call_lifted(lambda: function(*args), lambda *call: replaced(source, *call))
         assert noisy.shape == exact.shape
         errors.append(noisy - exact)
     return torch.stack(errors)
@@ -84,7 +90,9 @@ def reference_run(function: Callable[..., Any], *args: Any) -> ReferenceRun:
     def run(change: Any, observer: Any) -> list[torch.Tensor]:
         copies = [widen(arg).clone() if isinstance(arg, torch.Tensor) else arg for arg in args]
         floating = [isinstance(copy, torch.Tensor) and copy.is_floating_point() for copy in copies]
-        changed = [change(copy) if change and is_float else copy for copy, is_float in zip(copies, floating)]
+        changed = [
+            change(copy) if change and is_float else copy for copy, is_float in zip(copies, floating, strict=True)
+        ]
         result = call_lifted(lambda: function(*changed), observer)
         return list(result) if isinstance(result, tuple) else [result]
 
