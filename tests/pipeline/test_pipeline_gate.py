@@ -1,0 +1,64 @@
+"""What gates: `gate = "new"` excuses what failed at the baseline already, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pipeline_notation import CONSTANT, RIGHT, SMOKE, WRONG, Project, repository
+
+from opsdebug_ci.model import Stage, Verdict
+from opsdebug_ci.model.vocabulary import Gate
+from opsdebug_ci.pipeline.ci import CiOutcome, run_stage
+from opsdebug_ci.pipeline.run import run
+from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.report import text
+
+
+def stage(project: Project, gate: Gate = Gate.NEW) -> CiOutcome:
+    return run_stage(SMOKE, project.configuration(gate=str(gate)), project.world())
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """One operator fails at the first commit, which is recorded; the second commit changes nothing of it."""
+    project = repository(tmp_path_factory.mktemp("gate"), broken=WRONG, sound=RIGHT)
+    first = project.commit()
+    for _ in range(2):  # repeating a failing run does not make it pass
+        document = stage(project).document
+        assert (document.run.commit, document.baseline, document.summary.exit_code) == (first, None, 1)
+    project.commit()
+    return project
+
+
+def test_a_failure_of_the_parent_does_not_gate_but_is_shown(project: Project) -> None:
+    outcome = stage(project)
+    summary = outcome.document.summary
+    assert (summary.verdict, summary.exit_code, summary.counts["fail"]) == (Verdict.PASS, 0, 3)
+    assert outcome.document.baseline == project.git("rev-parse", "HEAD~1")
+    report = text(outcome.document)
+    first = "PASS: 3 of 6 cases of 2 operators failed; 3 pass; the failures are known or do not gate"
+    assert report.splitlines()[0] == first
+    assert "  1. broken: " in report
+
+
+@pytest.mark.parametrize(("gate", "code"), [(Gate.ALL, 1), (Gate.NEVER, 0)])
+def test_other_gates_look_at_all_failures_or_none(gate: Gate, code: int, project: Project) -> None:
+    assert stage(project, gate).document.summary.exit_code == code
+
+
+def test_a_run_by_hand_excuses_nothing(project: Project) -> None:
+    selection = Selection(stage=Stage.RUN, patterns=("broken",))
+    document = run(selection, project.configuration(), project.world())
+    assert (document.summary.verdict, document.summary.exit_code) == (Verdict.FAIL, 1)
+
+
+def test_a_new_failure_gates_beside_a_known_one(project: Project, tmp_path: Path) -> None:
+    shutil.copytree(project.directory, tmp_path / "copy")
+    copy = Project(directory=tmp_path / "copy").write(sound=CONSTANT)
+    copy.commit()
+    document = stage(copy).document
+    assert document.baseline is not None
+    assert (document.summary.verdict, document.summary.exit_code) == (Verdict.FAIL, 1)
+    assert document.summary.counts["fail"] == 6

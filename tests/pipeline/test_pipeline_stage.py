@@ -1,0 +1,163 @@
+"""Which cases of a stage run, and what is recorded."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pipeline_notation import RIGHT, SMOKE, WRONG, Project, Tally, repository, source
+
+from opsdebug_ci.errors import DiscoveryError, EnvironmentLimitError, UsageError
+from opsdebug_ci.model import Verdict
+from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.pipeline.ci import run_stage
+from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.plan import Shard
+from opsdebug_ci.store.query import query
+
+
+def stage(project: Project, selection: Selection = SMOKE) -> RunDocument:
+    return run_stage(selection, project.configuration(), project.world()).document
+
+
+def ran(document: RunDocument) -> list[str]:
+    return sorted({observation.case.operator for observation in document.observations})
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Two sound operators at one commit."""
+    project = repository(tmp_path_factory.mktemp("stage"), one=RIGHT, two=RIGHT)
+    project.commit()
+    return project
+
+
+@pytest.fixture(scope="module")
+def whole(project: Project) -> RunDocument:
+    return stage(project)
+
+
+def test_a_stage_passes_and_is_recorded_with_its_machine(whole: RunDocument, project: Project) -> None:
+    assert (whole.summary.verdict, whole.summary.exit_code, len(whole.observations)) == (Verdict.PASS, 0, 6)
+    stored = query(
+        project.directory / "baselines", "select id, stage, verdict, dirty from runs where id = ?", (whole.run.id,)
+    )
+    assert stored.rows == ((whole.run.id, "smoke", "pass", False),)
+    probes = query(
+        project.directory / "baselines", "select count(*) > 0 from calibrations where run_id = ?", (whole.run.id,)
+    )
+    assert probes.rows == ((True,),)
+
+
+def test_shards_add_up_to_the_whole(whole: RunDocument, project: Project) -> None:
+    parts = [stage(project, replace(SMOKE, shard=Shard(index=index, count=2))) for index in (1, 2)]
+    ids = [[observation.case.id for observation in part.observations] for part in parts]
+    assert [len(part) for part in ids] == [3, 3]
+    assert sorted(itertools.chain(*ids)) == sorted(observation.case.id for observation in whole.observations)
+
+
+def test_a_spent_budget_makes_a_run_incomplete(project: Project) -> None:
+    world = project.world(tick_ns=10**9)
+    document = run_stage(replace(SMOKE, budget_s=2.0), project.configuration(), world).document
+    assert len(document.observations) == 3, "the third answer came after more than two seconds"
+    assert (document.summary.verdict, document.summary.exit_code) == (Verdict.INCONCLUSIVE, 4)
+
+
+def test_only_changed_operators_run(tmp_path: Path) -> None:
+    project = repository(tmp_path, one=RIGHT, two=RIGHT)
+    project.commit()
+    changed = replace(SMOKE, changed="HEAD~1")
+
+    project.write(one="2.0 * x")
+    project.commit()
+    document = stage(project, changed)
+    assert (ran(document), document.unchanged, document.summary.exit_code) == (["one"], ("two",), 0)
+
+    elsewhere = stage(project, replace(changed, patterns=("two",)))
+    assert (ran(elsewhere), elsewhere.unchanged, elsewhere.summary.exit_code) == ([], ("two",), 0)
+
+    (tmp_path / "README.md").write_text("Doubles.")
+    project.commit()
+    document = stage(project, changed)
+    assert (ran(document), document.unchanged) == ([], ("one", "two"))
+    assert (document.summary.verdict, document.summary.exit_code) == (Verdict.PASS, 0)
+
+    (tmp_path / "table.bin").write_bytes(b"\0")
+    project.commit()
+    document = stage(project, changed)
+    assert (ran(document), document.unchanged) == (["one", "two"], ())
+
+
+def test_an_unknown_base_is_the_persons_mistake(project: Project) -> None:
+    with pytest.raises(UsageError, match=r"`--changed nowhere`: this clone has no common ancestor of HEAD and"):
+        stage(project, replace(SMOKE, changed="nowhere"))
+
+
+def job(directory: Path, event: str, **payload: object) -> dict[str, str]:
+    """Variables of a GitHub job."""
+    (directory / "event.json").write_text(json.dumps(payload))
+    return {
+        "GITHUB_EVENT_NAME": event,
+        "GITHUB_EVENT_PATH": str(directory / "event.json"),
+        "GITHUB_JOB": "operators",
+        "GITHUB_REPOSITORY": "somebody/kernels",
+        "GITHUB_RUN_ID": "7",
+        "GITHUB_SHA": "0" * 40,
+    }
+
+
+def test_a_pull_request_writes_no_store(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    project = repository(tmp_path / "project", one=WRONG)
+    side = {"sha": "1" * 40, "ref": "main", "repo": {"full_name": "somebody/kernels"}}
+    environ = job(tmp_path, "pull_request", pull_request={"number": 12, "head": side, "base": side})
+    outcome = run_stage(SMOKE, project.configuration(), project.world(environ))
+    assert (outcome.recorded, outcome.document.summary.exit_code) == (None, 1)
+    assert (outcome.document.run.ci.event, outcome.document.run.ci.pull_request) == ("pull_request", 12)
+    assert not (project.directory / "baselines").exists()
+
+
+def test_a_push_is_recorded_with_its_job_and_every_case_counted(tmp_path: Path) -> None:
+    project = repository(tmp_path, one=RIGHT)
+    outcome = run_stage(SMOKE, project.configuration(), project.world(job(tmp_path, "push")))
+    assert outcome.recorded == str(tmp_path / "baselines")
+    rows = query(tmp_path / "baselines", "select event, ci_key from runs").rows
+    assert rows == (("push", "somebody/kernels/7/operators/smoke"),)
+    assert project.tally == Tally(total=3, steps=3, stopped=1)
+
+
+def test_nothing_to_judge_is_not_a_pass(tmp_path: Path) -> None:
+    project = repository(tmp_path)
+    (tmp_path / "elsewhere.py").write_text(source("elsewhere", RIGHT, device="cuda"))
+    document = stage(project.configure())
+    (observation,) = document.observations
+    assert (observation.verdict, observation.reason) == (Verdict.SKIPPED, "no `cuda` device on this machine")
+    assert (document.summary.verdict, document.summary.exit_code) == (Verdict.INCONCLUSIVE, 4)
+
+
+def test_a_configured_device_must_be_there(project: Project) -> None:
+    with pytest.raises(EnvironmentLimitError, match=re.escape("`devices` has cuda, but torch")):
+        run_stage(SMOKE, project.configuration(devices=["cuda"]), project.world())
+
+
+def test_every_fault_of_every_module_is_told_at_once(tmp_path: Path) -> None:
+    project = repository(tmp_path, one=RIGHT)
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "raises.py").write_text("raise RuntimeError('no licence')")
+    with pytest.raises(DiscoveryError) as caught:
+        stage(project.configure())
+    assert (
+        str(caught.value)
+        == f"""\
+2 problems with the configured operators:
+  empty.py: found no operator; expected an `Operator` bound at module level, or in a module-level list or tuple
+    next: decorate a function with @operator(...), or correct `operators` in the configuration
+  raises.py: found RuntimeError: no licence at {tmp_path}/raises.py:1; expected a module that imports without error \
+in the worker's interpreter
+    next: import it with that interpreter to see the whole traceback"""
+    )
+    assert not (tmp_path / "baselines").exists()
