@@ -20,8 +20,8 @@ HARMLESS_NAMES = ("license", "licence", "notice", "authors", "changelog", "codeo
 NATIVE_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".pyx", ".so")
 """Files a build may pick up from anywhere, a folder of tests included."""
 
-HARMLESS_FOLDERS = ("doc", "docs", "test", "tests")
-"""Folders whose files no operator imports, unless an operator says it does."""
+HARMLESS_FOLDERS = ("__pycache__", "doc", "docs", "test", "tests")
+"""Folders whose files no operator imports, unless an operator says it does. Bytecode follows its source."""
 
 
 def unchanged(

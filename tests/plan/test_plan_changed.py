@@ -32,6 +32,7 @@ def found(changed: str, root: Path, **options: tuple[Path, ...]) -> str:
         ("ops/gelu.py ops/other.py", ""),
         ("kernel.cu", ""),
         ("tests/kernel.cu", ""),
+        ("__pycache__/gelu.cpython-312.pyc", "gelu softmax tested"),
         ("src/kernel.cpp", ""),
         ("include/kernel.h", ""),
         ("pyproject.toml", ""),
