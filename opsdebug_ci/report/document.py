@@ -30,6 +30,10 @@ EXAMPLE_QUERY = 'opsdebug sql "select operator, count(*) from accuracy group by 
 """Next step after a stage in which nothing failed."""
 
 
+RUN_ALL = "opsdebug ci --stage smoke"
+"""Next step where there was nothing to run: the same without `--changed`; and after operators picked by hand."""
+
+
 def document(
     record: RunRecord,
     judgements: Sequence[Judgement],
@@ -58,7 +62,7 @@ def document(
         run=record,
         observations=tuple(_observation(judgement, fingerprints) for judgement in judgements),
         summary=summary,
-        next=_next(record, judgements, summary),
+        next=(RUN_ALL,) if unchanged and not judgements else _next(record, judgements, summary),
         stage=None if record.stage is Stage.RUN else str(record.stage),
         baseline=baseline,
         unchanged=unchanged,
@@ -124,7 +128,7 @@ def _next(record: RunRecord, judgements: Sequence[Judgement], summary: Summary) 
         return commands[:NEXT_COMMANDS]
     if not any(j.verdict is Verdict.PASS for j in judgements):
         return ("opsdebug doctor",)
-    return ("opsdebug ci --stage smoke",) if record.stage is Stage.RUN else (EXAMPLE_QUERY,)
+    return (RUN_ALL,) if record.stage is Stage.RUN else (EXAMPLE_QUERY,)
 
 
 def _distinct(commands: Iterable[str]) -> tuple[str, ...]:

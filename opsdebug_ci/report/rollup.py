@@ -144,6 +144,8 @@ def conclusion(document: RunDocument) -> str:
     """The run in one sentence: what was judged, and what does not count although it failed."""
     counts = document.summary.counts
     total = len(document.observations)
+    if not total and document.unchanged and document.summary.verdict is Verdict.PASS:
+        return f"nothing to run; the change touches none of {_plural(len(document.unchanged), 'operator')}"
     failed = sum(counts.get(str(verdict), 0) for verdict in FAILING)
     rest = ", ".join(f"{counts[name]:,} {name}" for name in _REST if counts.get(name))
     operators = len({o.case.operator for o in document.observations})
