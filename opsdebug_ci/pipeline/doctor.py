@@ -51,7 +51,7 @@ def _configuration(world: World, config: Path | None) -> tuple[Configuration | N
         found = load_configuration(world.directory, explicit=config)
     except OpsdebugError as error:
         return None, _failed("configuration", error)
-    return found, _passed("configuration", f"{found.file}: {len(found.operators)} module(s) with operators")
+    return found, _passed("configuration", f"{found.file}: operators in {', '.join(found.operators)}")
 
 
 def _of_configuration(configuration: Configuration, world: World) -> Iterator[Check]:
@@ -80,7 +80,8 @@ def _interpreter(configuration: Configuration, world: World) -> str:
 def _operators(configuration: Configuration, world: World) -> str:
     with workbench(configuration, world) as bench:
         devices = ", ".join(available_devices(configuration, bench.machine))
-        return f"{len(bench.catalogue.operators)} operators; devices: {devices}; {bench.machine.cores} cores"
+        count = len(bench.catalogue.operators)
+        return f"{count} operator{'' if count == 1 else 's'}; devices: {devices}; {bench.machine.cores} cores"
 
 
 def _store(configuration: Configuration) -> str:
