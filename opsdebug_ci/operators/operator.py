@@ -167,8 +167,22 @@ def _input_problems(function: Function, inputs: object) -> list[str]:
         return []
     if not isinstance(inputs, Mapping):
         return [f"`inputs` is {inputs!r}; wanted a mapping of argument names, or a callable (seed, dims, dtype)"]
-    misfit = call_problem(function, *inputs) if callable(function) else None
-    return [f"the arguments {', '.join(inputs)} do not fit the function: {misfit}"] if misfit else []
+    if not callable(function):
+        return []
+    misfit = call_problem(function, *inputs)
+    fits = [f"the arguments {', '.join(inputs)} do not fit the function: {misfit}"] if misfit else []
+    return [*fits, *_stray_callables(function, inputs)]
+
+
+def _stray_callables(function: Function, inputs: Mapping[str, object]) -> list[str]:
+    """Functions given under a name the operator has no parameter of: meant to make the inputs, not to be one."""
+    parameters = argument_names(function)
+    return [
+        f"`{name}` is a function, and the operator has no such parameter; wanted `tensor(...)`, `scalar(...)` or a "
+        "plain value, or `arguments=` with the function that makes all inputs"
+        for name, value in inputs.items()
+        if parameters and name not in parameters and callable(value)
+    ]
 
 
 def _reference_problem(which: str) -> str | None:

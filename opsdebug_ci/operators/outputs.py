@@ -41,8 +41,15 @@ def named_outputs(returned: Any, contract: Contract, arguments: Arguments) -> di
 
 
 def positional_outputs(returned: Any) -> list[torch.Tensor]:
-    """What a reference returned, in order; it returns every output and need not write its arguments."""
-    return [as_tensor(value) for _, value in _returned(returned)]
+    """What a reference returned, in order; it returns every output and need not write its arguments.
+
+    Raises:
+        ReferenceFaultError: something in it is no tensor, array or number, or there is nothing in it.
+    """
+    outputs = [as_tensor(value) for _, value in _returned(returned)]
+    if not outputs:
+        raise ReferenceFaultError(f"returned {returned!r}; wanted every output of the operator, in order")
+    return outputs
 
 
 def as_tensor(value: Any) -> torch.Tensor:

@@ -200,5 +200,10 @@ def _structure_mismatch(launch: LaunchReading, answers: ReferenceAnswers) -> str
     got = len(launch.outputs)
     for which, outputs in answers.outputs.items():
         if len(outputs) != got:
-            return f"the operator has {got} outputs ({', '.join(launch.outputs)}), reference `{which}` {len(outputs)}"
+            named = f" ({', '.join(launch.outputs)})" if got else ""
+            return f"the operator has {_counted(got)}{named}, reference `{which}` {len(outputs)}"
     return None
+
+
+def _counted(outputs: int) -> str:
+    return f"{outputs or 'no'} output{'' if outputs == 1 else 's'}"

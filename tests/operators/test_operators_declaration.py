@@ -98,6 +98,18 @@ def test_a_callable_makes_the_inputs_and_the_function_names_them() -> None:
     assert declared.dims == {"N": 4}
 
 
+def test_a_callable_under_a_name_that_is_no_parameter_is_meant_to_make_the_inputs() -> None:
+    assert message_of(lambda: operator(inputs=lambda seed, dims, dtype: [])(double)) == (
+        "operator `double`: `inputs` is a function, and the operator has no such parameter; wanted `tensor(...)`, "
+        "`scalar(...)` or a plain value, or `arguments=` with the function that makes all inputs"
+    )
+
+    def apply(x, activation):
+        return activation(x)
+
+    assert operator(x=tensor("N"), activation=torch.relu)(apply).inputs["activation"] is torch.relu
+
+
 def test_references_cost_and_requirements_are_added_by_decorators() -> None:
     declared = operator(x=tensor("N"))(double)
 

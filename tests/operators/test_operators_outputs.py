@@ -66,6 +66,13 @@ def test_what_a_reference_returns_is_taken_in_order() -> None:
         assert [value[0].item() for value in positional_outputs(returned)] == [0.0, 1.0]
 
 
+@pytest.mark.parametrize("returned", [None, (), {}, (None,)])
+def test_a_reference_that_returns_nothing_is_at_fault(returned: object) -> None:
+    with pytest.raises(ReferenceFaultError) as fault:
+        positional_outputs(returned)
+    assert str(fault.value) == f"returned {returned!r}; wanted every output of the operator, in order"
+
+
 def test_written_names_start_with_out_whatever_the_spelling() -> None:
     assert written_names(Contract(out=2, mutates=("p",)), ARGUMENTS) == ("out", "p")
 
