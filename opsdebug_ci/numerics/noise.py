@@ -6,8 +6,10 @@ is `noise_rules`; what the resulting spread is used for is `bounds`.
 Monte Carlo arithmetic: D. S. Parker, "Monte Carlo Arithmetic", UCLA CSD-970002 (1997).
 Sums: sequential running-error variance V = n*y**2/3 + max(0, n*Q - y**2)/2 in units of u**2, with y the sum, Q the sum
 of squared terms and n their number; the probabilistic counterpart of gamma_n (Higham & Mary, SIAM J. Sci. Comput. 41,
-2019, doi:10.1137/18M1226312). Worst case: gamma_n * S, gamma_n = n*u/(1 - n*u), S the sum of absolute terms (Higham,
-ASNA 2nd ed., eq. 3.3-3.5).
+2019, doi:10.1137/18M1226312). Worst case: the smaller of gamma_n * S, gamma_n = n*u/(1 - n*u), S the sum of absolute
+terms (Higham, ASNA 2nd ed., eq. 3.3-3.5), which no order exceeds, and of the running error bound u*(S + sum |s_i|) over
+products and partial sums s_i (ibid., 3.3), with sum |s_i| <= sqrt(n*V) by Cauchy and Schwarz: all roundings conspire,
+but the terms come in no worse than a typical order.
 """
 
 from __future__ import annotations
@@ -124,7 +126,7 @@ class Noise:
         Args:
             total: y, the exact sums.
             terms: n, terms per sum; a number, or a tensor that broadcasts against `total`.
-            squares: Q, sums of squared terms; asked for in the statistical mode, once per computation.
+            squares: Q, sums of squared terms; asked for once per computation.
             absolutes: S, sums of absolute terms; asked for in the worst case, once per computation.
         """
         u = self.accumulator_roundoff
@@ -132,13 +134,14 @@ class Noise:
         eta = self.unit_roundoff * self.min_normal  # of each product that underflows, unless all of them are zero
 
         def size() -> torch.Tensor:
+            spread = squares()
+            variance = _variance(total, spread, terms)
             if self.worst:
                 worst = absolutes()
-                return worst * _gamma(terms, u) + worst.clamp_max(terms * eta)
+                running = u * (worst + (terms * variance).sqrt())
+                return torch.fmin(worst * _gamma(terms, u), running) + worst.clamp_max(terms * eta)
             # Uniform numbers on [-1, 1] have variance 1/3.
-            spread = squares()
-            deviation = _variance(total, spread, terms).sqrt()
-            return (math.sqrt(3.0) * u) * deviation + spread.sqrt().clamp_max(terms**0.5 * eta)
+            return (math.sqrt(3.0) * u) * variance.sqrt() + spread.sqrt().clamp_max(terms**0.5 * eta)
 
         return self._add(total, self._sums.next(total.shape, size), 1.0)
 
