@@ -121,6 +121,9 @@ class ExceptionFacts:
     frames: tuple[str, ...]
     """Innermost last, `file:line function`, at most 12."""
 
+    place: str | None = None
+    """`file:line` of the innermost frame in code that is neither installed nor ours; None: there is none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessFacts:

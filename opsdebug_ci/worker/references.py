@@ -19,6 +19,7 @@ from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.lifting import NodeObserver, call_lifted, widen
 from opsdebug_ci.numerics.spread import Arithmetic, ReferenceRun, Spread, measure_spread
 from opsdebug_ci.operators import Arguments, Operator, positional_outputs
+from opsdebug_ci.worker.exceptions import text_of
 from opsdebug_ci.worker.isolation import isolated
 
 Tensors = list[torch.Tensor]
@@ -125,7 +126,7 @@ class References:
                     reference=kind,
                     derived=derived,
                     answered=False,
-                    reason=f"{type(error).__name__}: {error}"[:500],
+                    reason=text_of(error),
                     fault=not derived,
                 )
             )

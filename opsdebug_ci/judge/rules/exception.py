@@ -23,10 +23,11 @@ def exception(subject: Subject) -> Iterator[Finding]:
 
 
 def exception_text(facts: ExceptionFacts) -> str:
-    """`ValueError: message` on one line, and the innermost frame."""
+    """`ValueError: message` on one line, and the place in the person's code, else the innermost frame."""
     message = " ".join(facts.message.split())
     shown = message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 1] + "…"
-    where = f" (at {facts.frames[-1]})" if facts.frames else ""
+    place = facts.place or next(reversed(facts.frames), None)
+    where = f" (at {place})" if place else ""
     return f"{facts.type}: {shown}{where}" if shown else f"{facts.type}{where}"
 
 
