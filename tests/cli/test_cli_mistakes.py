@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import venv
 from dataclasses import dataclass, field
@@ -54,6 +55,32 @@ def _(x):
     return 2 * x
 """
 
+RAISING = """
+import torch
+
+from opsdebug_ci import operator, tensor
+
+
+@operator(kind="elementwise", x=tensor("N"))
+def raises(x):
+    return torch.twice(x)
+
+
+@raises.reference("torch")
+def _(x):
+    return 2 * x
+
+
+@operator(kind="elementwise", x=tensor("N"))
+def unchecked(x):
+    return x + x
+
+
+@unchecked.reference("torch")
+def _(x):
+    return torch.double(x)
+"""
+
 MISTAKES = {
     "missing operators file": Mistake(
         missing=("kernels.py",),
@@ -101,7 +128,7 @@ operator   cases  pass  fail  other  worst error  ULP P99
 misshapen      1     0     1      0            -        -
 
 failures:
-  1. misshapen: broadcasting, blames the operator, 1 case, v1:1c39c22bf1f1fde8
+  1. misshapen: broadcasting, blames the operator, 1 case, v1:FINGERPRINT
      `out0` has shape [3], wanted [4] as reference `torch` returned
      next: opsdebug run misshapen {EVERYDAY_WORDS}
 
@@ -128,6 +155,31 @@ wanted a sequence or mapping of tensors and plain values: return the arguments o
 next: opsdebug run starved --dtype float32 --seed 0
 """,
         err="1 case\n1/1 cases, 1 in trouble\n",
+    ),
+    "operator and reference that raise": Mistake(
+        files={"kernels.py": RAISING},
+        command=("run", *EVERYDAY),
+        code=1,
+        out=f"""\
+FAIL: 1 of 2 cases of 2 operators failed; 1 error
+
+operator   cases  pass  fail  other  worst error  ULP P99
+raises         1     0     1      0            -        -
+unchecked      1     0     0      1            -        -
+
+failures:
+  1. raises: exception, blames the operator, 1 case, v1:FINGERPRINT
+     the operator raised AttributeError: module 'torch' has no attribute 'twice' (at PROJECT/kernels.py:9)
+     next: opsdebug run raises {EVERYDAY_WORDS}
+
+not settled:
+  error, 1x unchecked: no reference could answer: reference `torch`: AttributeError: module 'torch' has no attribute \
+'double' (at PROJECT/kernels.py:24)
+     next: opsdebug run unchecked {EVERYDAY_WORDS}
+
+next: opsdebug run raises {EVERYDAY_WORDS}
+""",
+        err="2 cases\n1/2 cases, 1 in trouble\n2/2 cases, 2 in trouble\n",
     ),
     "misspelt configuration key": Mistake(
         files={"opsdebug.toml": CONFIGURATION + "timout = 30\n"},
@@ -224,7 +276,10 @@ def test_a_mistake_gets_its_whole_message(name: str, bare: Path, tmp_path: Path)
     for file in files.keys() - set(mistake.missing):
         (tmp_path / file).write_text(files[file])
     ended = opsdebug(*(word.replace("BARE", str(bare)) for word in mistake.command), at=tmp_path)
-    out, err = (scrub(text, project=tmp_path, bare=bare) for text in (ended.out, ended.err))
+    out, err = (
+        re.sub(r"v1:[0-9a-f]{16}", "v1:FINGERPRINT", scrub(text, project=tmp_path, bare=bare))
+        for text in (ended.out, ended.err)
+    )
     assert (ended.code, out, err) == (mistake.code, mistake.out, mistake.err)
 
 
