@@ -78,7 +78,7 @@ def unchecked(x):
 
 @unchecked.reference("torch")
 def _(x):
-    return torch.double(x)
+    return torch.doubled(x)
 """
 
 MISTAKES = {
@@ -174,7 +174,7 @@ failures:
 
 not settled:
   error, 1x unchecked: no reference could answer: reference `torch`: AttributeError: module 'torch' has no attribute \
-'double' (at PROJECT/kernels.py:24)
+'doubled' (at PROJECT/kernels.py:24)
      next: opsdebug run unchecked {EVERYDAY_WORDS}
 
 next: opsdebug run raises {EVERYDAY_WORDS}
