@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812 - what torch users call it
 
 from opsdebug_ci.model.vocabulary import Kind, Zone
 
-SIZES = (1, 7, 250, 1024)
+SIZES = (1, 7, 250)
 Rows = Callable[[torch.Tensor], torch.Tensor]
 
 

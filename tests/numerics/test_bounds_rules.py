@@ -101,8 +101,8 @@ SUMS: dict[str, tuple[Callable[[], torch.Tensor], Array]] = {
 @pytest.mark.parametrize("name", SUMS)
 def test_a_sum_spreads_by_u_root_v(name: str) -> None:
     function, terms = SUMS[name]
-    measured, closed = deviation(function, runs=150).numpy(), U * np.sqrt(v(terms))
-    assert measured == pytest.approx(closed.reshape(measured.shape), rel=0.25)
+    measured, closed = deviation(function, runs=100).numpy(), U * np.sqrt(v(terms))
+    assert measured == pytest.approx(closed.reshape(measured.shape), rel=0.3)
 
 
 @pytest.mark.parametrize("name", SUMS)
@@ -116,7 +116,7 @@ def test_no_order_of_a_sum_exceeds_worst_case(name: str) -> None:
 def test_prefix_sums_spread_by_their_own_length(distribution: str) -> None:
     row = x(40, distribution=distribution)
     closed = [U * math.sqrt(v(row[: n + 1].numpy())) for n in range(40)]
-    assert deviation(lambda: row.cumsum(0), runs=300).tolist() == pytest.approx(closed, rel=0.25)
+    assert deviation(lambda: row.cumsum(0), runs=300).tolist() == pytest.approx(closed, rel=0.3)
     worst = noisy_errors(lambda: row.cumsum(-1), worst=True)[0].abs()
     assert worst.tolist() == pytest.approx([float(worst_case(row[: n + 1].numpy())) for n in range(40)], rel=1e-4)
 
@@ -124,13 +124,13 @@ def test_prefix_sums_spread_by_their_own_length(distribution: str) -> None:
 def test_operands_cast_first_add_their_own_share() -> None:
     """lambda * 2**-p * sqrt(2Q/3) of the table."""
     terms, p = products(A, B), 2.0**-8
-    measured = noisy_errors(torch.mm, A, B, runs=150, operand=p).square().mean(0).sqrt().numpy()
-    assert measured == pytest.approx(p * np.sqrt(2 * (terms**2).sum(-1) / 3), rel=0.25)
-    plus = noisy_errors(lambda: torch.addmm(C, A, B), runs=150, operand=p).square().mean(0).sqrt().numpy()
-    assert plus == pytest.approx(p * np.sqrt(2 * (terms**2).sum(-1) / 3), rel=0.25)
-    filtered = noisy_errors(lambda: F.conv2d(IMAGE, KERNEL), runs=150, operand=p).square().mean(0).sqrt().numpy()
+    measured = noisy_errors(torch.mm, A, B, runs=100, operand=p).square().mean(0).sqrt().numpy()
+    assert measured == pytest.approx(p * np.sqrt(2 * (terms**2).sum(-1) / 3), rel=0.3)
+    plus = noisy_errors(lambda: torch.addmm(C, A, B), runs=100, operand=p).square().mean(0).sqrt().numpy()
+    assert plus == pytest.approx(p * np.sqrt(2 * (terms**2).sum(-1) / 3), rel=0.3)
+    filtered = noisy_errors(lambda: F.conv2d(IMAGE, KERNEL), runs=100, operand=p).square().mean(0).sqrt().numpy()
     taps = windows(IMAGE, 3) * KERNEL.numpy().reshape(9)
-    assert filtered == pytest.approx(p * np.sqrt(2 * (taps**2).sum(-1) / 3), rel=0.25)
+    assert filtered == pytest.approx(p * np.sqrt(2 * (taps**2).sum(-1) / 3), rel=0.3)
 
 
 # --- elementwise and fused calls: 6 standard deviations against the table's own share -----------------------------
@@ -230,7 +230,7 @@ argument 2 roundings where we grant the subtraction one and the function two."""
 def test_six_deviations_are_the_table_s_share(name: str, distribution: str) -> None:
     function, share = SHARES[name]
     rows = x(4, 30, distribution=distribution)
-    six, table = LAMBDA * deviation(function, rows, runs=60).numpy(), share(rows.numpy())
+    six, table = LAMBDA * deviation(function, rows, runs=40).numpy(), share(rows.numpy())
     ratio = six / table
     assert float(ratio.min()) > 1 / FACTOR
     assert float(ratio.max()) < FACTOR
