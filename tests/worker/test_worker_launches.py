@@ -1,0 +1,176 @@
+"""How often an operator is launched, and what its launches show."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import torch
+from worker_notation import Counting, run, unary
+
+from opsdebug_ci import Contract, Operator, tensor
+from opsdebug_ci.model import MemoryReading, Status
+
+
+def twice(x):
+    return x + x
+
+
+def observed(function, **options):
+    """(launches, repeat mismatches, unwritten) of one case."""
+    counting = Counting(function)
+    observation = run(
+        unary(counting, **{k: v for k, v in options.items() if k != "repeats"}), repeats=options.get("repeats", 1)
+    )
+    assert observation.status is Status.RAN, observation.reason
+    return counting.launches, observation.repeat_mismatches, observation.unwritten
+
+
+def test_a_deterministic_operator_is_launched_twice() -> None:
+    assert observed(twice) == (2, 0, 0)
+
+
+def test_repeats_add_launches() -> None:
+    assert observed(twice, repeats=4) == (5, 0, 0)
+
+
+def test_an_operator_that_changes_its_mind_is_reported() -> None:
+    counter = itertools.count()
+    assert observed(lambda x: x + x + next(counter)) == (3, 6, 0)
+
+
+def test_an_operator_that_changes_its_mind_late_needs_repeats() -> None:
+    counter = itertools.count()
+
+    def third_time_unlucky(x):
+        result = x + x
+        if next(counter) >= 2:
+            result[0] += 1
+        return result
+
+    assert observed(third_time_unlucky, repeats=2) == (3, 1, 0)
+
+
+def test_an_element_never_written_is_reported() -> None:
+    def forgets_two(x):
+        out = torch.empty_like(x)
+        out[:4] = 2 * x[:4]
+        return out
+
+    launches, mismatches, unwritten = observed(forgets_two)
+    assert (launches, mismatches, unwritten) == (4, 0, 2)
+
+
+def test_a_sum_over_memory_never_written_is_reported() -> None:
+    def uses_scratch(x):
+        return 2 * x + torch.empty_like(x)[0].nan_to_num(0.0) * 0.5
+
+    assert observed(uses_scratch)[1:] == (0, 6)
+
+
+def test_an_out_buffer_never_written_is_reported() -> None:
+    def forgets_the_last(x, out):
+        out[:-1] = 2 * x[:-1]
+
+    operator = Operator(
+        "into",
+        forgets_the_last,
+        {"x": tensor("N"), "out": tensor("N")},
+        {"torch": lambda x, out: 2 * x},
+        dims={"N": 6},
+        contract=Contract(out="out"),
+    )
+    observation = run(operator)
+    assert (observation.unwritten, observation.repeat_mismatches, observation.outputs[0].name) == (1, 0, "out")
+
+
+def test_another_path_under_observation_alone_is_no_defect() -> None:
+    """Like a library that dispatches on whether a mode is active: other bits, yet the same ones every time."""
+
+    def dispatches(x):
+        watched = torch.utils._python_dispatch._get_current_dispatch_mode() is not None
+        return (x + x) * (1 + 2**-23 if watched else 1)
+
+    assert observed(dispatches) == (4, 0, 0)
+
+
+def test_an_operator_that_cannot_be_watched_is_not_to_blame() -> None:
+    def refuses(x):
+        if torch.utils._python_dispatch._get_current_dispatch_mode() is not None:
+            raise RuntimeError("no dispatch modes, please")
+        return x + x
+
+    assert observed(refuses) == (3, 0, 0)
+
+
+def test_an_operator_that_raises_the_second_time_is() -> None:
+    counter = itertools.count()
+
+    def once(x):
+        if next(counter):
+            raise RuntimeError("only once")
+        return x + x
+
+    observation = run(unary(once))
+    assert (observation.status, observation.reason) == (Status.RAISED, "RuntimeError: only once")
+
+
+def test_every_launch_gets_fresh_arguments() -> None:
+    seen = []
+
+    def doubles_in_place(x):
+        seen.append(x.clone())
+        x.mul_(2)
+
+    observation = run(unary(doubles_in_place, contract=Contract(mutates=("x",))))
+    assert len(seen) == 2
+    assert torch.equal(seen[0], seen[1])
+    assert (observation.memory, [output.name for output in observation.outputs]) == ((), ["x"])
+    assert observation.outputs[0].rejected == 0
+
+
+def test_tensors_inside_a_list_are_fresh_too() -> None:
+    def doubles_all(xs):
+        for x in xs:
+            x.mul_(2)
+        return xs[0] + 0
+
+    operator = Operator(
+        "listed", doubles_all, lambda seed, dims, dtype: [[torch.ones(2)]], {"torch": lambda xs: 2 * xs[0]}
+    )
+    observation = run(operator, layout="own", inputs="own")
+    assert (observation.outputs[0].rejected, observation.repeat_mismatches) == (0, 0)
+    assert [reading.argument for reading in observation.memory] == ["xs[0]"]
+
+
+def test_an_undeclared_write_is_reported() -> None:
+    def nudges(x):
+        result = x + x
+        x.view(torch.int32)[3] ^= 1
+        return result
+
+    assert run(unary(nudges)).memory == (MemoryReading(argument="x", inside=True, bytes_changed=1, first_offset=12),)
+
+
+def test_a_single_element_with_a_stride_is_compared_like_any_other() -> None:
+    """A strided output of one element; found by the AdamW proof."""
+    observation = run(unary(lambda x: x.mul_(2), contract=Contract(mutates=("x",))), N=1, layout="strided")
+    assert (observation.status, observation.outputs[0].rejected) == (Status.RAN, 0)
+
+
+def test_random_numbers_repeat_in_every_launch_and_reference() -> None:
+    def draws(x):
+        return x * torch.rand(6) + float(np.random.rand()) + random.random()
+
+    observation = run(unary(draws, reference=draws))
+    assert (observation.repeat_mismatches, observation.unwritten) == (0, 0)
+    assert observation.outputs[0].rejected == 0
+
+
+def test_random_numbers_differ_between_seeds() -> None:
+    drawn = []
+    operator = unary(lambda x: drawn.append(random.random()) or x + x)
+    for seed in (1, 1, 2):
+        run(operator, seed=seed)
+    assert drawn[0] == drawn[1] == drawn[2] == drawn[3] != drawn[4]

@@ -1,0 +1,44 @@
+"""Every planted defect of the catalogue fails somewhere, and its correct twin passes everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from worker_notation import judged
+
+import opsdebug_ci
+from opsdebug_ci.catalogue.planted import PLANTED, Planted
+from opsdebug_ci.model import Judgement, ReferenceKind, Stage, Verdict
+from opsdebug_ci.operators import Operator, describe, discover
+from opsdebug_ci.plan.axes import Axes
+from opsdebug_ci.plan.stages import cases
+
+ROOT = Path(opsdebug_ci.__file__).parents[1]
+BUDGET = 10
+"""Cases per operator, so that the whole table stays quick; the smoke stage runs seven times as many."""
+
+
+def outcomes(operator: Operator, side: str) -> Iterator[Judgement]:
+    discovery = discover((f"opsdebug_ci.catalogue.planted.{side}",), ROOT)
+    description = next(d for d in describe(discovery, ROOT).operators if d.name == operator.name)
+    for case in cases(description, Stage.SMOKE, Axes(), tuple(ReferenceKind), ("cpu",), budget=BUDGET):
+        yield judged(operator, case)
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_defect_fails_and_its_twin_passes(planted: Planted) -> None:
+    assert any(judgement.verdict is Verdict.FAIL for judgement in outcomes(planted.wrong, "wrong")), planted.defect
+    right = list(outcomes(planted.right, "right"))
+    blamed = [(j.case.name, j.verdict, j.findings) for j in right if j.verdict not in (Verdict.PASS, Verdict.SKIPPED)]
+    assert blamed == []
+    assert Verdict.PASS in {judgement.verdict for judgement in right}
+
+
+def test_every_defect_has_both_sides_described() -> None:
+    for side in ("wrong", "right"):
+        found = discover((f"opsdebug_ci.catalogue.planted.{side}",), ROOT)
+        assert found.faults == ()
+        assert [item.operator.name for item in found.found] == [f"{side}_{planted.name}" for planted in PLANTED]
+    assert len(PLANTED) >= 12
