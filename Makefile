@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 DEMO_STORE ?= demo-store
 WORKERS ?= 2
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint generated clean
 
 demo: $(VENV)/installed
 	$(BIN)/opsdebug ci --stage smoke --store $(DEMO_STORE)
@@ -19,6 +19,13 @@ lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Files that are made from the code; tests and CI hold them against it.
+generated:
+	$(BIN)/python -m opsdebug_ci.cli.help_page docs/help.txt
+	$(BIN)/python -m opsdebug_ci.store.schema_page docs/store.md
+	$(BIN)/python -c 'from opsdebug_ci.report import schema_text; print(schema_text(), end="")' \
+	  > docs/schema/opsdebug.run.1.json
 
 # torch first and pinned: an unpinned one would bring gigabytes of CUDA.
 $(VENV)/installed: pyproject.toml
