@@ -30,5 +30,8 @@ def initialise(directory: Path, *, force: bool) -> tuple[Path, ...]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"`init` cannot write {error.filename}: {error.strerror}") from error
+        raise UsageError(
+            f"`init` cannot write {error.filename}: got {error.strerror}; wanted a directory this user can write",
+            next_step="opsdebug init DIRECTORY",
+        ) from error
     return tuple(path for path, _ in planned)
