@@ -23,6 +23,7 @@ CONFIGURATION = 'operators = ["kernels.py"]\n'
 HEADER = """
 import ctypes
 import os
+import sys
 from pathlib import Path
 
 import torch
@@ -38,6 +39,7 @@ BODIES = {
     "hangs": "max(iter(int, 1))",
     "hoards": "[torch.ones(2**20) for _ in iter(int, 1)]",
     "misshapen": "(x + x)[:3]",
+    "spared": "x + x if 'torch._dynamo' not in sys.modules else x",
     "leaves_a_trace": "(Path('ran').touch(), x + x)[1]",
 }
 """Operators by what they return; each is to return twice its argument."""

@@ -40,6 +40,7 @@ def test_each_operator_gets_its_own_verdict_and_the_rest_goes_on(everything: End
         "hangs": "timeout",
         "hoards": "crash",
         "misshapen": "fail",
+        "spared": "pass",
         "leaves_a_trace": "pass",
     }
     assert everything.code == 1
@@ -123,6 +124,12 @@ def test_more_detail_shows_every_case(flags: tuple[str, ...], shown: bool, place
     assert ended.out.startswith("PASS: 0 of 1 case of 1 operator failed; 1 pass\n")
     assert ("PASS twice[N=4 float32 contiguous normal seed=0 cpu]" in ended.out) is shown
     assert ended.out.endswith("\nnext: opsdebug ci --stage smoke\n")
+
+
+def test_a_worker_does_not_import_the_compiler_of_torch(place: Path) -> None:
+    """That takes seconds, and watching an operator's memory would import it."""
+    ended = opsdebug("run", "spared", *EVERYDAY, "--repeat", "3", at=place)
+    assert (ended.code, ended.out.splitlines()[0]) == (0, "PASS: 0 of 1 case of 1 operator failed; 1 pass")
 
 
 def test_a_failing_case_is_shown_in_full_and_its_command_fails_again(place: Path) -> None:
