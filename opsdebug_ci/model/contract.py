@@ -52,7 +52,7 @@ class Contract:
     """What an index output points into; None: inferred where unambiguous."""
 
     allow: tuple[str, ...] = ()
-    """Deviations the operator declares: `ftz` (subnormals flush to zero), `tf32`, `fast_div`, `low_precision_p`."""
+    """Deviations the operator declares, from ALLOWANCES."""
 
     atol: float | None = None
     """Absolute tolerance of the user's own; overrides ours, and the report says so."""
@@ -88,8 +88,9 @@ class Contract:
         return self.atol is not None or self.rtol is not None
 
 
-ALLOWANCES = ("ftz", "tf32", "fast_div", "low_precision_p")
-"""Words `Contract.allow` understands."""
+ALLOWANCES = ("ftz", "tf32", "low_precision_p")
+"""Words `Contract.allow` understands: subnormals may flush to zero; operands of products are rounded to TF32; they are
+rounded to the case's dtype (attention that stores its probabilities in half precision)."""
 
 
 @dataclass(frozen=True, slots=True)

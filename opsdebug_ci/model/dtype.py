@@ -83,6 +83,9 @@ def _integers() -> tuple[IntegerFormat, ...]:
     return (*signed, unsigned, IntegerFormat(name="bool", bits=8, minimum=0, maximum=1))
 
 
+TF32 = FloatFormat(name="tf32", bits=19, precision=11, min_exponent=-126, max_finite=3.4011621342146535e38)
+"""What tensor cores round float32 operands to; never stored, so no dtype."""
+
 FLOAT_FORMATS: dict[str, FloatFormat] = {f.name: f for f in _floats()}
 """Every floating-point format the project compares, by name."""
 

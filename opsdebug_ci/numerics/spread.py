@@ -40,6 +40,13 @@ POOLED_ELEMENTS = 1 << 12
 """About this many elements, evenly spaced, give the median of a larger output."""
 
 
+HANDED_ON = frozenset({"alias", "clone", "detach", "lift_fresh", "lift_fresh_copy", "view", "_to_copy", "_unsafe_view"})
+"""Calls made for any reference, numpy ones included; they say nothing about its steps."""
+
+ENTRIES = frozenset({"lift_fresh", "lift_fresh_copy"})
+"""Calls through which arrays made outside torch enter. One as large as an argument or output was computed there."""
+
+
 class ReferenceRun(Protocol):
     """Runs the reference in float64 on `change`d floating arguments, watched by `observer`; returns its outputs."""
 
@@ -64,6 +71,9 @@ class Arithmetic:
     seed: int
     """Seed of the injected errors."""
 
+    declared_operand: FloatFormat | None = None
+    """Format the contract says operands of products are rounded to; part of the tolerance proper."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
@@ -83,12 +93,14 @@ def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
     """Spread of every output of `run`.
 
     The noiseless run is the centre. Elements that are not finite there, or in a noisy run, contribute nothing: classes
-    are compared separately. A reference whose steps are invisible (numpy inside) is noised at its arguments instead,
-    and its deviation is scaled by the square root of the terms each output element depends on.
+    are compared separately. A reference whose steps do not show (numpy inside) is noised at its arguments as well,
+    and its deviation is scaled by the square root of the terms each output element depends on; at worst by the root of
+    every element there is, since nobody can see whether the steps are a sum.
     """
     sizes: list[int] = [1]
     centre = run(lambda value: _noted(value, sizes), None)
-    sampler = _Sampler(run=run, centre=centre, arithmetic=arithmetic)
+    elements = frozenset(size for size in (*sizes, *(output.numel() for output in centre)) if size > 1)
+    sampler = _Sampler(run=run, centre=centre, arithmetic=arithmetic, sizes=elements)
     statistical = sampler.sample(worst=False)
     visible = statistical.visible
     coherent = sampler.sample(worst=True, opaque=not visible)
@@ -98,10 +110,11 @@ def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
     spreads = []
     for position, output in enumerate(centre):
         terms = 1.0 if visible else max(1.0, max(sizes) / max(1, output.numel()))
+        hidden = 1.0 if visible else max(terms, math.sqrt(max(sizes)))
         spreads.append(
             Spread(
                 deviation=_pooled(statistical.deviation(position) * math.sqrt(terms), output),
-                worst=_pooled(coherent.largest[position] * terms, output),
+                worst=_pooled(coherent.largest[position] * hidden, output),
                 operand=None if rounded is None else _pooled(rounded.deviation(position), output),
             )
         )
@@ -122,7 +135,7 @@ class _Samples:
     """Runs so far."""
 
     visible: bool = False
-    """Some step could be given an error."""
+    """The steps of the reference show."""
 
     def add(self, differences: list[torch.Tensor]) -> None:
         self.count += 1
@@ -147,14 +160,18 @@ class _Sampler:
     arithmetic: Arithmetic
     """Whose rounding the noise imitates."""
 
+    sizes: frozenset[int]
+    """Elements of each argument and output, those of single elements left out."""
+
     def sample(self, *, worst: bool, opaque: bool = False, operand: FloatFormat | None = None) -> _Samples:
+        roundings = [fmt.unit_roundoff for fmt in (operand, self.arithmetic.declared_operand) if fmt is not None]
         noise = Noise(
             unit_roundoff=self.arithmetic.compute.unit_roundoff,
             min_normal=self.arithmetic.compute.min_normal,
             accumulator_roundoff=self.arithmetic.accumulate.unit_roundoff,
             draws=Draws(self.arithmetic.seed, signs=worst),
             worst=worst,
-            operand_roundoff=operand.unit_roundoff if operand else 0.0,
+            operand_roundoff=max(roundings, default=0.0),
         )
         observer = _Injector(noise)
         elements = max((output.numel() for output in self.centre), default=0)
@@ -163,7 +180,7 @@ class _Sampler:
             noise.restart()
             outputs = self.run(noise.rounding if opaque else None, observer)
             samples.add([_difference(a, b) for a, b in zip(outputs, self.centre, strict=True)])
-        samples.visible = observer.calls > 0 or elements == 0
+        samples.visible = elements == 0 or (observer.steps > 0 and not observer.entered & self.sizes)
         return samples
 
     def _zeros(self) -> list[torch.Tensor]:
@@ -180,14 +197,19 @@ class _Injector:
 
     def __init__(self, noise: Noise) -> None:
         self._noise = noise
-        self.calls = 0
-        """Calls that were given an error."""
+        self.steps = 0
+        """Calls that compute or select, rather than hand a tensor on."""
+        self.entered: set[int] = set()
+        """Elements of each tensor that came from outside torch."""
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        name = func.overloadpacket.__name__
+        self.steps += name not in HANDED_ON
+        if name in ENTRIES and isinstance(result, torch.Tensor):
+            self.entered.add(result.numel())
         noisy = noisy_result(self._noise, func, args, kwargs, result)
         if noisy is result:
             return result
-        self.calls += 1
         if func._schema.is_mutable and isinstance(result, torch.Tensor):
             return result.copy_(noisy)
         return noisy

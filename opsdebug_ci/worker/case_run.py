@@ -19,7 +19,8 @@ import torch
 
 from opsdebug_ci.errors import InputsError, OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
-from opsdebug_ci.model.dtype import FLOAT_FORMATS, compute_format
+from opsdebug_ci.model.contract import Contract
+from opsdebug_ci.model.dtype import FLOAT_FORMATS, TF32, FloatFormat, compute_format
 from opsdebug_ci.model.message import Breadcrumb, RunCase
 from opsdebug_ci.model.observation import Durations, Observation, OutputReading
 from opsdebug_ci.model.vocabulary import Kind, Phase, ReferenceKind, Status
@@ -141,7 +142,8 @@ class _CaseRun:
         forgiving = kinds is Kind.AUTO or (isinstance(kinds, dict) and Kind.AUTO in kinds.values())
         return Arithmetic(
             compute=compute,
-            accumulate=FLOAT_FORMATS["float16"] if "tf32" in contract.allow else wider,
+            accumulate=wider,
+            declared_operand=_declared_operand(contract, case),
             operand=FLOAT_FORMATS.get(case.dtype) if forgiving else None,
             seed=case.seed,
         )
@@ -194,6 +196,15 @@ class _CaseRun:
         return Durations(
             total_ns=time.perf_counter_ns() - self.started_ns, function_ns=function_ns, reference_ns=reference_ns
         )
+
+
+def _declared_operand(contract: Contract, case: Case) -> FloatFormat | None:
+    """Format the contract rounds operands of products to; the coarser one when it names two."""
+    declared = [
+        *([TF32] if "tf32" in contract.allow and case.dtype == "float32" else []),
+        *([FLOAT_FORMATS[case.dtype]] if "low_precision_p" in contract.allow and case.dtype in FLOAT_FORMATS else []),
+    ]
+    return min(declared, key=lambda fmt: fmt.precision, default=None)
 
 
 def _structure_mismatch(launch: LaunchReading, answers: ReferenceAnswers) -> str | None:

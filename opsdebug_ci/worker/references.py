@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from opsdebug_ci.errors import Unsupported
 from opsdebug_ci.guard import clone_values
 from opsdebug_ci.model.observation import ReferenceReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
+from opsdebug_ci.numerics.formats import float_format
 from opsdebug_ci.numerics.lifting import NodeObserver, call_lifted, widen
 from opsdebug_ci.numerics.spread import Arithmetic, ReferenceRun, Spread, measure_spread
 from opsdebug_ci.operators import Arguments, Operator, positional_outputs
@@ -39,7 +40,7 @@ class ReferenceAnswers:
     """What became of each reference."""
 
     spreads: list[Spread] | None = None
-    """Spread of correct evaluations per output; None where it could not be measured."""
+    """Spread of correct evaluations per output; None where no output needs it."""
 
 
 class NotLiftable(Exception):  # noqa: N818 - a fact about a reference, not an error of ours
@@ -81,7 +82,7 @@ class References:
             elif kind is ReferenceKind.PRECISE:
                 self._derive(answers)
         if answers.outputs and not self._all_exact():
-            answers.spreads = self._spread(arithmetic)
+            answers.spreads = self._spread(arithmetic, answers)
         return answers
 
     def _derive(self, answers: ReferenceAnswers) -> None:
@@ -151,8 +152,8 @@ class References:
         arguments = self._copies().map(widened)
         return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), observer))]
 
-    def _spread(self, arithmetic: Arithmetic) -> list[Spread] | None:
-        """Spread around the first reference that runs in float64; None when none does.
+    def _spread(self, arithmetic: Arithmetic, answers: ReferenceAnswers) -> list[Spread]:
+        """Spread around the first reference that runs in float64, else around one as it is written.
 
         What goes wrong after its undisturbed run is our own noise's doing and no fact about the operator: it escapes.
         """
@@ -167,7 +168,34 @@ class References:
                     return measure_spread(run, arithmetic)
             except NotLiftable:
                 continue
-        return None
+        written = next(kind for kind in SPREAD_AROUND if kind in answers.outputs)
+        return self._spread_as_written(self._operator.references[written], arithmetic)
+
+    def _spread_as_written(self, function: Callable[..., Any], arithmetic: Arithmetic) -> list[Spread]:
+        """From arguments perturbed by one rounding of their own format: all that can be done from outside."""
+        floats = [v.dtype for v in self._arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+        own = [float_format(dtype) for dtype in floats]
+        coarsest = min(own, key=lambda fmt: fmt.precision, default=arithmetic.compute)
+        self._enter("spread on perturbed arguments")
+        with isolated(self._seed):
+            return measure_spread(
+                functools.partial(self._as_written, function), replace(arithmetic, compute=coarsest, operand=None)
+            )
+
+    def _as_written(
+        self,
+        function: Callable[..., Any],
+        change: Callable[[torch.Tensor], torch.Tensor] | None,
+        observer: NodeObserver | None,
+    ) -> Tensors:
+        del observer  # the steps cannot be watched: they run at their own precision
+
+        def changed(_: str, value: Any) -> Any:
+            is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
+            return change(value.double()).to(value.dtype) if change is not None and is_float else value
+
+        with torch.no_grad():
+            return [t.clone() for t in positional_outputs(self._copies().map(changed).call(function))]
 
     def _copies(self) -> Arguments:
         copies = clone_values(self._arguments.values)

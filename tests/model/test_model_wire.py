@@ -46,7 +46,7 @@ CONTRACTS = st.builds(
     mutates=st.lists(st.text(max_size=3), max_size=2).map(tuple),
     out=st.none() | st.text(max_size=3) | st.integers(-3, 3),
     index=st.none() | st.tuples(st.text(max_size=3) | st.integers(-3, 3), st.integers(-3, 3)),
-    allow=st.lists(st.sampled_from(["ftz", "tf32", "fast_div"]), max_size=2).map(tuple),
+    allow=st.lists(st.sampled_from(["ftz", "tf32", "low_precision_p"]), max_size=2).map(tuple),
     atol=AMOUNTS,
     rtol=AMOUNTS,
 )
