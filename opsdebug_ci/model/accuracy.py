@@ -70,7 +70,7 @@ class WorstElement:
     """Part from the operator's own arithmetic at its compute dtype."""
 
     worst_case: float | None
-    """Amber bound there: no summation order of the declared accumulator can exceed it."""
+    """Amber bound there: beyond it lies nothing a correct operator of the contract does."""
 
     @property
     def ratio(self) -> float | None:

@@ -71,7 +71,7 @@ class Noise:
     """Seeded; decides only the bounds, never the inputs. Signs in the worst case."""
 
     worst: bool
-    """False: errors of the size a good kernel makes. True: errors no summation order can exceed."""
+    """False: errors of the size a good kernel makes. True: all roundings conspire."""
 
     operand_roundoff: float = 0.0
     """u of the format the operands of a product are rounded to first; 0: they are used as they are."""

@@ -110,7 +110,7 @@ PLANTED = {
         ran(output(rejected=1, kind="reduction", bad="1.25 for 1 allowed 0.001 at 0 [0.01]")),
         "unknown",
         "`out0`: 1 of 100 elements (1 %) are wrong; worst at [0]: got 1.25, wanted 1, "
-        "allowed 0.001 (error 250 x that); no order of summation in float32 can produce it",
+        "allowed 0.001 (error 250 x that); rounding sums in float32 does not explain it",
     ),
     "float64 digits": (
         ran(output(rejected=1, dtype="float64", bad="0.30000000000000004 for 0.3 allowed 1e-17")),
@@ -200,8 +200,8 @@ def test_own_tolerance_is_stated_and_promises_nothing_about_summation():
 @pytest.mark.parametrize(
     ("kind", "contract", "dtype", "ending"),
     [
-        ("scan", Contract(accumulate="float16"), "float16", "; no order of summation in float16 can produce it"),
-        ("matmul", Contract(), "float64", "; no order of summation in float64 can produce it"),
+        ("scan", Contract(accumulate="float16"), "float16", "; rounding sums in float16 does not explain it"),
+        ("matmul", Contract(), "float64", "; rounding sums in float64 does not explain it"),
         ("matmul", Contract(allow=("tf32",)), "float32", "(error 250 x that)"),
         ("elementwise", Contract(), "float32", "(error 250 x that)"),
     ],

@@ -38,7 +38,7 @@ def _statement(subject: Subject, output: OutputReading, accuracy: Accuracy) -> s
 
 
 def _impossible(subject: Subject, output: OutputReading, worst: WorstElement) -> str:
-    """The strongest sentence there is: the bound of Higham, ASNA 2nd ed., eq. 3.5 holds for every order.
+    """The strongest sentence there is: red means that not even conspiring roundings reach it (docs/tolerance.md).
 
     Silent where that bound was not computed (no internal part) or is not the one in force (the user's own, tf32).
     """
@@ -50,7 +50,7 @@ def _impossible(subject: Subject, output: OutputReading, worst: WorstElement) ->
     if not abs(worst.actual - worst.expected) > worst.worst_case:
         return ""
     accumulator = "float64" if subject.case.dtype == "float64" else contract.accumulate
-    return f"; no order of summation in {accumulator} can produce it"
+    return f"; rounding sums in {accumulator} does not explain it"
 
 
 def _evidence(output: OutputReading) -> dict[str, EvidenceValue]:
