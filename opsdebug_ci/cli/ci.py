@@ -62,5 +62,5 @@ def command(
         shard=parse_shard(shard) if shard else None,
         budget_s=settings.budget_s.of(stage),
     )
-    outcome = run_stage(selection, settings, world())
+    outcome = run_stage(selection, settings, world(), store_option=store)
     return show(outcome.document, as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)

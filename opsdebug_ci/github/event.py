@@ -25,6 +25,10 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
 
+RECORDING_EVENTS = ("push", "schedule", "workflow_dispatch")
+"""Events of the default branch whose runs may become a baseline."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """The triggering event."""
@@ -48,6 +52,9 @@ class Event:
 
     base_branch: str = ""
     """Branch the change wants to go to; untrusted text, may hold any character a branch name may."""
+
+    recording: bool = True
+    """The run may become a baseline: no CI at all, or a push, schedule or dispatch of the default branch."""
 
     from_fork: bool = False
     """The code under test comes from another repository, or from one that is gone."""
@@ -76,6 +83,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
             head_commit=_matching(_HASH, pull.head.sha),
             base_commit=_matching(_HASH, pull.base.sha),
             base_branch=pull.base.ref,
+            recording=False,
             from_fork=head is None or head.full_name.lower() != repository.lower(),
         )
     if group is not None:
@@ -85,8 +93,11 @@ def read_event(environ: Mapping[str, str]) -> Event:
             head_commit=_matching(_HASH, group.head_sha),
             base_commit=_matching(_HASH, group.base_sha),
             base_branch=group.base_ref.removeprefix("refs/heads/"),
+            recording=False,
         )
-    return Event(name=name, repository=repository, head_commit=commit)
+    default = payload.repository.default_branch if payload.repository else ""
+    recording = name in RECORDING_EVENTS and bool(default) and environ.get("GITHUB_REF") == f"refs/heads/{default}"
+    return Event(name=name, repository=repository, head_commit=commit, recording=recording)
 
 
 def ci_context(environ: Mapping[str, str], *, stage: Stage, shard: str = "") -> CiContext:
@@ -166,6 +177,14 @@ class _MergeGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _HomeRepository:
+    """The repository the job runs in."""
+
+    default_branch: str = ""
+    """Branch whose runs are baselines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Payload:
     """What we read of an event; everything else in it is ignored."""
 
@@ -174,6 +193,9 @@ class _Payload:
 
     merge_group: _MergeGroup | None = None
     """Present for events of a merge queue."""
+
+    repository: _HomeRepository | None = None
+    """Present for every event of a repository."""
 
 
 def _read_payload(path: str) -> _Payload:

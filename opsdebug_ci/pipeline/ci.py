@@ -1,14 +1,16 @@
 """`opsdebug ci`: one stage over the configured operators, gated against the baseline and recorded in the store.
 
-Decides what is the baseline and whether the run may be recorded as one. Pull requests and merge groups never write
-the store: their code is not the project's yet, and their document stays with their job.
+Decides what is the baseline, and to record the run only where the event may make one: pull requests, merge groups
+and pushes of other branches never write the store. Their code is not the project's yet; their document stays with
+their job.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 
-from opsdebug_ci.github import ci_context
+from opsdebug_ci.github import ci_context, read_event
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
 from opsdebug_ci.model.run import Revision
@@ -19,9 +21,6 @@ from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.known import known_failures
-
-RECORDING_EVENTS = ("", "push", "schedule", "workflow_dispatch")
-"""Events whose runs may become a baseline; the empty one is a person at a terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +34,9 @@ class CiOutcome:
     """Store it was recorded in; None: the event may not write it."""
 
 
-def run_stage(selection: Selection, configuration: Configuration, world: World) -> CiOutcome:
+def run_stage(
+    selection: Selection, configuration: Configuration, world: World, *, store_option: str | None = None
+) -> CiOutcome:
     """Run one stage: (1) prepare the store, (2) verify against the baseline, (3) probe the machine, (4) record.
 
     Raises:
@@ -44,7 +45,7 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
     ci = ci_context(world.environ, stage=selection.stage, shard=str(selection.shard or ""))
     location = _location(configuration)
     store = open_store(location)
-    records = ci.event in RECORDING_EVENTS
+    records = read_event(world.environ).recording
     if records:
         store.check_writable()
     revision = read_revision(configuration.root, base=selection.changed)
@@ -54,7 +55,15 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
         calibrations = _calibrations(bench) if records else ()
     if records:
         store.append(document, calibrations)
-    return CiOutcome(document=document, recorded=store.location if records else None)
+    hinted = replace(document, next=tuple(_with_store(command, store_option) for command in document.next))
+    return CiOutcome(document=hinted, recorded=store.location if records else None)
+
+
+def _with_store(command: str, store_option: str | None) -> str:
+    """The next command, told where the store is when that is not what the configuration says."""
+    if store_option is None or not command.startswith("opsdebug sql "):
+        return command
+    return f"{command} --store {shlex.quote(store_option)}"
 
 
 def _location(configuration: Configuration) -> str:

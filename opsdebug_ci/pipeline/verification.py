@@ -155,21 +155,40 @@ def _untouched(
     return unchanged(operators, files, configuration.root, outputs=outputs)
 
 
-def _planned(selection: Selection, operators: Sequence[OperatorDescription], bench: Workbench) -> tuple[Case, ...]:
-    planned: list[Case] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PlannedCase:
+    """A case, and whether it can take part."""
+
+    case: Case
+    """What to run."""
+
+    excuse: str | None = None
+    """Why it is skipped; None: it runs."""
+
+
+def _planned(selection: Selection, operators: Sequence[OperatorDescription], bench: Workbench) -> list[_PlannedCase]:
+    """Cases in order. An operator that cannot take part still has one, which says why."""
+    planned: list[_PlannedCase] = []
     by_glob = not selection.patterns or any(is_glob(pattern) for pattern in selection.patterns)
     for operator in operators:
-        if by_glob and mismatch(operator, selection.axes) is not None:
+        unfit = mismatch(operator, selection.axes) if by_glob else None
+        axes = selection.axes if unfit is None else Axes()
+        mine = cases(operator, selection.stage, axes, selection.checks, bench.devices)
+        if mine and unfit is None:
+            planned += [_PlannedCase(case=case) for case in mine]
             continue
-        mine = cases(operator, selection.stage, selection.axes, selection.checks, bench.devices)
-        # An operator without a device here still has one case, which tells so.
-        planned += mine or cases(operator, selection.stage, selection.axes, selection.checks, operator.devices)[:1]
-    return shard(planned, selection.shard.index, selection.shard.count) if selection.shard else tuple(planned)
+        first = (mine or cases(operator, selection.stage, axes, selection.checks, operator.devices))[0]
+        planned.append(_PlannedCase(case=first, excuse=unfit or f"no `{first.device}` device on this machine"))
+    if selection.shard is None:
+        return planned
+    mine = shard([item.case for item in planned], selection.shard.index, selection.shard.count)
+    kept = {case.id for case in mine}
+    return [item for item in planned if item.case.id in kept]
 
 
 def _judged(
     selection: Selection,
-    planned: Sequence[Case],
+    planned: Sequence[_PlannedCase],
     operators: Sequence[OperatorDescription],
     bench: Workbench,
     world: World,
@@ -184,28 +203,23 @@ def _judged(
             world.progress.step(judged[case.id])
     finally:
         world.progress.stop()
-    return [judged[case.id] for case in planned if case.id in judged]
+    return [judged[item.case.id] for item in planned if item.case.id in judged]
 
 
 def _observed(
-    selection: Selection, planned: Sequence[Case], bench: Workbench, world: World
+    selection: Selection, planned: Sequence[_PlannedCase], bench: Workbench, world: World
 ) -> Iterator[tuple[Case, Observation]]:
     started_ns = world.monotonic_ns()
-    here = [case for case in planned if case.device in bench.devices]
-    for case in planned:
-        if case.device not in bench.devices:
-            yield case, _no_device(case)
-    answers = bench.pool.run(here, selection.repeats)
+    for item in planned:
+        if item.excuse is not None:
+            yield item.case, Observation(case_id=item.case.id, status=Status.SKIPPED, reason=item.excuse)
+    answers = bench.pool.run([item.case for item in planned if item.excuse is None], selection.repeats)
     for answer in answers:
         yield answer
         spent_s = (world.monotonic_ns() - started_ns) / SECOND_NS
         if selection.budget_s is not None and spent_s > selection.budget_s:
             answers.close()
             return
-
-
-def _no_device(case: Case) -> Observation:
-    return Observation(case_id=case.id, status=Status.SKIPPED, reason=f"no `{case.device}` device on this machine")
 
 
 def _unavailable(selection: Selection, bench: Workbench) -> tuple[Unavailable, ...]:

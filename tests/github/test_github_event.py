@@ -54,6 +54,7 @@ def test_pull_request(tmp_path: Path) -> None:
         head_commit=HEAD,
         base_commit=BASE,
         base_branch="main",
+        recording=False,
         from_fork=False,
     )
 
@@ -66,15 +67,43 @@ def test_a_fork_or_a_deleted_fork_is_a_fork(tmp_path: Path, repo: str | None) ->
 def test_merge_group_has_no_pull_request(tmp_path: Path) -> None:
     payload = {"merge_group": {"head_sha": HEAD, "base_sha": BASE, "base_ref": "refs/heads/main", "head_ref": "x"}}
     assert read_event(job(tmp_path, "merge_group", payload)) == Event(
-        name="merge_group", repository="acme/kernels", head_commit=HEAD, base_commit=BASE, base_branch="main"
+        name="merge_group",
+        repository="acme/kernels",
+        head_commit=HEAD,
+        base_commit=BASE,
+        base_branch="main",
+        recording=False,
     )
 
 
 @pytest.mark.parametrize("name", ["push", "schedule", "workflow_dispatch"])
 def test_other_events_carry_the_commit_only(tmp_path: Path, name: str) -> None:
     assert read_event(job(tmp_path, name, {"ref": "refs/heads/main"})) == Event(
-        name=name, repository="acme/kernels", head_commit=MERGE
+        name=name, repository="acme/kernels", head_commit=MERGE, recording=False
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "ref", "recording"),
+    [
+        ("push", "refs/heads/main", True),
+        ("schedule", "refs/heads/main", True),
+        ("workflow_dispatch", "refs/heads/main", True),
+        ("push", "refs/heads/topic", False),
+        ("workflow_dispatch", "refs/heads/topic", False),
+        ("push", "refs/tags/main", False),
+        ("workflow_run", "refs/heads/main", False),
+        ("release", "refs/heads/main", False),
+    ],
+)
+def test_only_the_default_branch_makes_baselines(tmp_path: Path, name: str, ref: str, recording: bool) -> None:
+    environ = job(tmp_path, name, {"repository": {"default_branch": "main"}})
+    assert read_event({**environ, "GITHUB_REF": ref}).recording is recording
+
+
+def test_a_pull_request_makes_no_baseline_whatever_it_claims(tmp_path: Path) -> None:
+    payload = {**pull_request(), "repository": {"default_branch": "main"}}
+    assert not read_event({**job(tmp_path, "pull_request", payload), "GITHUB_REF": "refs/heads/main"}).recording
 
 
 @pytest.mark.parametrize("ref", ['a";curl x|sh;"', "$(id)", "`id`", "line\nbreak", "x" * 250, "ветка-分支"])

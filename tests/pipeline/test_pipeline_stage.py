@@ -12,11 +12,12 @@ import pytest
 from pipeline_notation import RIGHT, SMOKE, WRONG, Project, Tally, repository, source
 
 from opsdebug_ci.errors import DiscoveryError, EnvironmentLimitError, UsageError
-from opsdebug_ci.model import Verdict
+from opsdebug_ci.model import Stage, Verdict
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.pipeline.ci import run_stage
+from opsdebug_ci.pipeline.run import run
 from opsdebug_ci.pipeline.verification import Selection
-from opsdebug_ci.plan import Shard
+from opsdebug_ci.plan import Shard, parse_axes
 from opsdebug_ci.store.query import query
 
 
@@ -107,7 +108,35 @@ def job(directory: Path, event: str, **payload: object) -> dict[str, str]:
         "GITHUB_REPOSITORY": "somebody/kernels",
         "GITHUB_RUN_ID": "7",
         "GITHUB_SHA": "0" * 40,
+        "GITHUB_REF": "refs/heads/main",
     }
+
+
+HOME = {"repository": {"default_branch": "main"}}
+
+
+def test_a_push_of_another_branch_writes_no_store(tmp_path: Path) -> None:
+    project = repository(tmp_path, one=RIGHT)
+    environ = {**job(tmp_path, "push", **HOME), "GITHUB_REF": "refs/heads/topic"}
+    assert run_stage(SMOKE, project.configuration(), project.world(environ)).recorded is None
+
+
+def test_the_next_command_knows_a_store_that_is_not_the_configured_one(project: Project, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "a store"
+    outcome = run_stage(
+        SMOKE, project.configuration(store=str(elsewhere)), project.world(), store_option=str(elsewhere)
+    )
+    assert outcome.document.next == (
+        f"opsdebug sql \"select operator, count(*) from accuracy group by 1\" --store '{elsewhere}'",
+    )
+
+
+def test_an_operator_that_does_not_fit_a_fixed_axis_is_skipped_and_says_so(project: Project) -> None:
+    fixed = replace(SMOKE, stage=Stage.RUN, axes=parse_axes(layout="transposed"))
+    document = run(fixed, project.configuration(), project.world())
+    assert {str(item.verdict) for item in document.observations} == {"skipped"}
+    assert all("layout" in str(item.reason) for item in document.observations)
+    assert document.summary.exit_code == 4
 
 
 def test_a_pull_request_writes_no_store(tmp_path: Path) -> None:
@@ -123,7 +152,7 @@ def test_a_pull_request_writes_no_store(tmp_path: Path) -> None:
 
 def test_a_push_is_recorded_with_its_job_and_every_case_counted(tmp_path: Path) -> None:
     project = repository(tmp_path, one=RIGHT)
-    outcome = run_stage(SMOKE, project.configuration(), project.world(job(tmp_path, "push")))
+    outcome = run_stage(SMOKE, project.configuration(), project.world(job(tmp_path, "push", **HOME)))
     assert outcome.recorded == str(tmp_path / "baselines")
     rows = query(tmp_path / "baselines", "select event, ci_key from runs").rows
     assert rows == (("push", "somebody/kernels/7/operators/smoke"),)
