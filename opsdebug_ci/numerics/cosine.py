@@ -48,7 +48,8 @@ def cosine(actual: torch.Tensor, expected: torch.Tensor) -> float | None:
         return None
     if left_size == 0 or right_size == 0:
         return float(left_size == right_size)
-    return _quotient(left, right, left_size, right_size)
+    squares = square_sum(left, left_size), square_sum(right, right_size)
+    return quotient(_product_sum(left, right, left_size, right_size), *squares)
 
 
 def largest_magnitude(values: torch.Tensor) -> float:
@@ -77,12 +78,19 @@ def divisor(size: float) -> float:
     return 1.0 if 1 / _SAFE <= size <= _SAFE else size
 
 
-def _quotient(left: torch.Tensor, right: torch.Tensor, left_size: float, right_size: float) -> float:
-    product, left_square, right_square = [], [], []
-    for a, y in zip(torch.split(left, CHUNK), torch.split(right, CHUNK), strict=True):
-        got, wanted = scaled(a, left_size), scaled(y, right_size)
-        product.append(torch.dot(got, wanted).item())
-        left_square.append(torch.dot(got, got).item())
-        right_square.append(torch.dot(wanted, wanted).item())
-    # The root of a square is exact, so equal tensors give exactly 1.
-    return max(-1.0, min(1.0, math.fsum(product) / math.sqrt(math.fsum(left_square) * math.fsum(right_square))))
+def square_sum(values: torch.Tensor, size: float) -> float:
+    """Sum of the squares of `values` (flat) as `scaled` by its largest magnitude `size`, in float64, block by block."""
+    if size == 0:
+        return 0.0
+    chunks = (scaled(chunk, size) for chunk in torch.split(values, CHUNK))
+    return math.fsum(torch.dot(chunk, chunk).item() for chunk in chunks)
+
+
+def quotient(product: float, left_square: float, right_square: float) -> float:
+    """The cosine of three sums over `scaled` tensors; the root of a square is exact, so equal tensors give 1."""
+    return max(-1.0, min(1.0, product / math.sqrt(left_square * right_square)))
+
+
+def _product_sum(left: torch.Tensor, right: torch.Tensor, left_size: float, right_size: float) -> float:
+    pairs = zip(torch.split(left, CHUNK), torch.split(right, CHUNK), strict=True)
+    return math.fsum(torch.dot(scaled(a, left_size), scaled(y, right_size)).item() for a, y in pairs)

@@ -42,15 +42,29 @@ def quantiles(errors: torch.Tensor) -> Quantiles:
     if not 0 <= smallest <= largest:  # aminmax hands NaN through
         raise InternalError(f"`errors` range over {smallest} ... {largest}; wanted nonnegative numbers without NaN.")
     if smallest == largest:
-        return _named([largest] * len(_PERCENTS))
-    ranks = [(errors.numel() * percent + 99) // 100 - 1 for percent in _PERCENTS]
-    return _named(_at_ranks(errors.flatten(), ranks, largest))
-
-
-def _at_ranks(errors: torch.Tensor, ranks: list[int], largest: float) -> list[float]:
+        return named([largest] * len(_PERCENTS))
+    ranks = ranks_of(errors.numel())
     if errors.dtype == torch.int64 and largest < min(_HISTOGRAM_LIMIT, errors.numel()):
-        running = torch.bincount(errors).cumsum(0)
-        return torch.searchsorted(running, torch.tensor(ranks, device=errors.device), right=True).tolist()
+        return named(counted_to_ranks(torch.bincount(errors.flatten()), ranks))
+    return named(at_ranks(errors.flatten(), ranks))
+
+
+def ranks_of(size: int) -> list[int]:
+    """Places of P50, P95, P99 and the maximum among `size` sorted errors, from 0; `size` is at least 1."""
+    return [(size * percent + 99) // 100 - 1 for percent in _PERCENTS]
+
+
+def counted_to_ranks(counts: torch.Tensor, ranks: list[int]) -> list[float]:
+    """Which integers stand at ascending `ranks`, where `counts[k]` of all are k; every rank is below their sum."""
+    places = torch.tensor(ranks, dtype=torch.int64, device=counts.device)
+    found: list[float] = torch.searchsorted(counts.cumsum(0), places, right=True).tolist()
+    return found
+
+
+def at_ranks(errors: torch.Tensor, ranks: list[int]) -> list[float]:
+    """The errors (flat, float64 or int64, without NaN) that stand at `ranks` when sorted."""
+    if not ranks:
+        return []
     if errors.device.type == "cpu":
         array = errors.numpy().copy()
         array.partition(sorted(set(ranks)))
@@ -59,6 +73,7 @@ def _at_ranks(errors: torch.Tensor, ranks: list[int], largest: float) -> list[fl
     return [ascending[rank].item() for rank in ranks]
 
 
-def _named(found: list[float]) -> Quantiles:
+def named(found: list[float]) -> Quantiles:
+    """Percentiles from the errors at `ranks_of`, in that order."""
     p50, p95, p99, largest = (float(value) for value in found)
     return Quantiles(p50=p50, p95=p95, p99=p99, max=largest)

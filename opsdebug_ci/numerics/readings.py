@@ -15,16 +15,10 @@ from opsdebug_ci.errors import InternalError, ShapeMismatchError
 from opsdebug_ci.model.accuracy import Quantiles
 from opsdebug_ci.model.dtype import FloatFormat
 from opsdebug_ci.numerics.classes import unravel
-from opsdebug_ci.numerics.cosine import CHUNK, cosine, divisor, largest_magnitude, scaled
-from opsdebug_ci.numerics.formats import float_format, is_finite, is_float_dtype, rounded, signed_bits
+from opsdebug_ci.numerics.cosine import CHUNK, cosine, largest_magnitude, square_sum
+from opsdebug_ci.numerics.float_errors import float_errors, relative_floor
+from opsdebug_ci.numerics.formats import float_format, is_finite, is_float_dtype, rounded
 from opsdebug_ci.numerics.quantiles import NO_QUANTILES, quantiles
-from opsdebug_ci.numerics.ulp import ulp_distance
-
-RELATIVE_FLOOR = 2.0**-20
-"""Share of the root mean square below which a reference value is too close to a zero crossing to divide by."""
-
-_LARGEST = torch.finfo(torch.float64).max
-_NO_ERROR = Quantiles(p50=0.0, p95=0.0, p99=0.0, max=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +86,8 @@ def read(actual: torch.Tensor, expected: torch.Tensor) -> Readings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Errors:
-    """Absolute and relative errors of flat tensors."""
+class _IntegerErrors:
+    """Absolute and relative errors of flat integers."""
 
     largest: float
     """Largest absolute error."""
@@ -107,29 +101,35 @@ class _Errors:
 
 def _read_floats(actual: torch.Tensor, expected: torch.Tensor, shape: tuple[int, ...]) -> Readings:
     number_format = float_format(actual.dtype)
-    target = rounded(expected, actual.dtype)
-    if not number_format.has_infinity:
+    sizes = largest_magnitude(actual), largest_magnitude(expected)
+    positions = None
+    if not _all_finite(sizes, actual.dtype):
+        positions = (is_finite(actual) & is_finite(rounded(expected, actual.dtype))).nonzero().flatten()
+        actual, expected = actual[positions], expected[positions]
+        if actual.numel() == 0:
+            return _nothing_finite(math.prod(shape))
+        sizes = largest_magnitude(actual), largest_magnitude(expected)
+    if not number_format.has_infinity and sizes[1] > number_format.max_finite:
         expected = expected.clamp(-number_format.max_finite, number_format.max_finite)
-    usable = is_finite(actual) & is_finite(target)
-    positions = None if bool(usable.all()) else usable.nonzero().flatten()
-    if positions is not None:
-        actual, target, expected = actual[positions], target[positions], expected[positions]
-    if actual.numel() == 0:
-        return _nothing_finite(math.prod(shape))
-    errors = _float_errors(actual, expected, number_format)
-    ulp, misrounding_rate = _rounding(actual, target)
-    relative = quantiles(errors.relative)
+        sizes = sizes[0], number_format.max_finite
+    errors = float_errors(actual, expected, sizes)
     return Readings(
         compared=math.prod(shape),
         finite=actual.numel(),
-        cosine=cosine(actual, expected) if positions is None else None,
+        cosine=errors.cosine if positions is None else None,
         max_abs_err=errors.largest,
         max_abs_index=unravel(errors.position if positions is None else int(positions[errors.position]), shape),
-        rel_err=relative,
-        ulp=ulp,
-        significant_digits=_significant_digits(relative, number_format),
-        misrounding_rate=misrounding_rate,
+        rel_err=errors.relative,
+        ulp=errors.ulp,
+        significant_digits=_significant_digits(errors.relative, number_format),
+        misrounding_rate=errors.misrounded / actual.numel(),
     )
+
+
+def _all_finite(sizes: tuple[float, float], dtype: torch.dtype) -> bool:
+    """Whether everything of these largest magnitudes is finite, the second also once rounded: rounding is monotonic."""
+    bound = rounded(torch.tensor(sizes[1:], dtype=torch.float64), dtype)
+    return math.isfinite(sizes[0]) and bool(is_finite(bound))
 
 
 def _read_integers(actual: torch.Tensor, expected: torch.Tensor, shape: tuple[int, ...]) -> Readings:
@@ -148,22 +148,10 @@ def _read_integers(actual: torch.Tensor, expected: torch.Tensor, shape: tuple[in
     )
 
 
-def _float_errors(actual: torch.Tensor, expected: torch.Tensor, number_format: FloatFormat) -> _Errors:
-    """|a - y| and |a - y| / max(|y|, 2**-20 * RMS(y), min normal); finite arguments."""
-    floor = max(RELATIVE_FLOOR * _root_mean_square(expected), number_format.min_normal)
-    relative = torch.empty(actual.numel(), dtype=torch.float64, device=actual.device)
-    largest, position = -1.0, 0
-    for start in range(0, actual.numel(), CHUNK):
-        y = expected[start : start + CHUNK]
-        error = (actual[start : start + CHUNK].to(torch.float64) - y).abs_().clamp_(max=_LARGEST)
-        largest, position = _worse(largest, position, error, start)
-        torch.div(error, y.abs().clamp_(min=floor), out=relative[start : start + CHUNK])
-    return _Errors(largest=largest, position=position, relative=relative.clamp_(max=_LARGEST))
-
-
-def _integer_errors(actual: torch.Tensor, expected: torch.Tensor) -> _Errors:
+def _integer_errors(actual: torch.Tensor, expected: torch.Tensor) -> _IntegerErrors:
     """|a - y| and |a - y| / max(|y|, 2**-20 * RMS(y), 1), differences exact in int64 as far as they fit."""
-    floor = max(RELATIVE_FLOOR * _root_mean_square(expected), 1.0)
+    size = largest_magnitude(expected)
+    floor = relative_floor(square_sum(expected, size), size, expected.numel(), 1.0)
     relative = torch.empty(actual.numel(), dtype=torch.float64, device=actual.device)
     largest, position = -1.0, 0
     for start in range(0, actual.numel(), CHUNK):
@@ -173,7 +161,7 @@ def _integer_errors(actual: torch.Tensor, expected: torch.Tensor) -> _Errors:
         largest, position = _worse(largest, position, error, start)
         torch.div(error, y.to(torch.float64).abs_().clamp_(min=floor), out=relative[start : start + CHUNK])
     exact = abs(int(actual[position]) - int(expected[position]))
-    return _Errors(largest=float(exact), position=position, relative=relative)
+    return _IntegerErrors(largest=float(exact), position=position, relative=relative)
 
 
 def _worse(largest: float, position: int, error: torch.Tensor, start: int) -> tuple[float, int]:
@@ -181,25 +169,6 @@ def _worse(largest: float, position: int, error: torch.Tensor, start: int) -> tu
     where = int(error.argmax())
     here = error[where].item()  # an int64 error stays an int, compared exactly
     return (here, start + where) if here > largest else (largest, position)
-
-
-def _root_mean_square(values: torch.Tensor) -> float:
-    """sqrt(mean(y*y)) in float64, scaled so that squares neither over- nor underflow; any dtype, finite, not empty."""
-    size = largest_magnitude(values)
-    if size == 0:
-        return 0.0
-    chunks = (scaled(chunk, size) for chunk in torch.split(values, CHUNK))
-    return divisor(size) * math.sqrt(math.fsum(torch.dot(y, y).item() for y in chunks) / values.numel())
-
-
-def _rounding(actual: torch.Tensor, target: torch.Tensor) -> tuple[Quantiles, float]:
-    """ULP distances to the rounded reference, and the share of elements that differ from it (+0 equals -0)."""
-    if torch.equal(signed_bits(actual), signed_bits(target)):
-        return _NO_ERROR, 0.0
-    distances = torch.empty(actual.numel(), dtype=torch.int64, device=actual.device)
-    for steps, a, r in zip(*(torch.split(side, CHUNK) for side in (distances, actual, target)), strict=True):
-        steps.copy_(ulp_distance(a, r))
-    return quantiles(distances), int(torch.count_nonzero(distances)) / actual.numel()
 
 
 def _significant_digits(relative: Quantiles, number_format: FloatFormat) -> float | None:

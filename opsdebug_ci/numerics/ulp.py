@@ -58,6 +58,23 @@ def ulp_distance(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     return distance.masked_fill_(undefined | (distance < 0), NO_DISTANCE)
 
 
+def finite_distance(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    """`ulp_distance` of finite elements, in the width of the format where no pair differs in sign.
+
+    Args:
+        actual: any float dtype, any shape; every element finite.
+        expected: same dtype and shape; every element finite.
+
+    Returns:
+        Nonnegative integers, same shape: the difference of the bit patterns where all pairs agree in sign, which
+        cannot overflow, else int64 as `ulp_distance` returns it.
+    """
+    left, right = signed_bits(actual), signed_bits(expected)
+    if actual.numel() and int((left ^ right).amin()) < 0:
+        return ulp_distance(actual, expected)
+    return (left - right).abs_()
+
+
 def _narrow(values: torch.Tensor) -> torch.Tensor:
     """`ordered` in the width of the format."""
     magnitude = magnitude_bits(values)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from opsdebug_ci.errors import InternalError, ShapeMismatchError
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.numerics.formats import torch_dtype
-from opsdebug_ci.numerics.ulp import NO_DISTANCE, ordered, ulp_distance
+from opsdebug_ci.numerics.ulp import NO_DISTANCE, finite_distance, ordered, ulp_distance
 
 FLOATS = tuple(FLOAT_FORMATS)
 SMALL = tuple(name for name, f in FLOAT_FORMATS.items() if f.bits <= 16)
@@ -112,3 +112,15 @@ def test_other_shapes_or_dtypes_are_refused() -> None:
         ulp_distance(torch.ones(2), torch.ones(3))
     with pytest.raises(InternalError, match="round it first"):
         ulp_distance(torch.ones(2), torch.ones(2, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2])
+def test_finite_distances_are_the_distances(dtype: torch.dtype) -> None:
+    largest = torch.finfo(dtype).max
+    right = torch.tensor([0.0, 1.0, largest, -1.0, -largest, -0.0], dtype=torch.float64).to(dtype)
+    left = torch.tensor([1.0, 0.5, 0.0, -largest, -1.0, -1.0], dtype=torch.float64).to(dtype)
+    assert finite_distance(left, right).tolist() == ulp_distance(left, right).tolist()
+    assert finite_distance(left, right).dtype != torch.int64 or dtype == torch.float64
+    negated = (-left.to(torch.float64)).to(dtype)
+    assert finite_distance(negated, right).tolist() == ulp_distance(negated, right).tolist()
+    assert finite_distance(left[:0], right[:0]).tolist() == []
