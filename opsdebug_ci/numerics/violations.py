@@ -18,10 +18,13 @@ from opsdebug_ci.numerics.bounds import Bound
 MISROUNDED_CODES_SHARE = 0.01
 """Share of quantised codes that may be off by one: the scaled value lay on a rounding boundary."""
 
+BLOCK = 1 << 17
+"""Elements judged at a time: what is computed for them on the way stays in a cache."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violations:
-    """Per-element verdict against one reference; bool tensors shaped like the output."""
+    """Per-element verdict against one reference; bool tensors shaped like the output, to be read only."""
 
     over: torch.Tensor
     """Beyond the green bound, or of the wrong class."""
@@ -43,8 +46,60 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
     format by more than the worst case, only the infinity of its sign will do (in a format without infinities: its
     largest value, or NaN); within the worst case of that threshold either will.
     """
-    got = actual.double()
-    classes = _class_mismatch(got, expected, bound, output)
+    shape = expected.shape
+    sides = (actual, expected, bound.tolerance, bound.worst_case)
+    blocks = zip(*(torch.split(side.detach().reshape(-1), BLOCK) for side in sides), strict=True)
+    excess = torch.empty(expected.numel(), dtype=torch.float64, device=expected.device)
+    spare = torch.empty(min(BLOCK, excess.numel()), dtype=torch.float64, device=expected.device)
+    masks: list[torch.Tensor] = []
+    for start, (a, y, tolerance, worst_case) in zip(range(0, excess.numel(), BLOCK), blocks, strict=False):
+        share, got, here = excess[start : start + BLOCK], a.double(), _of_block(bound, tolerance, worst_case)
+        if _all_green(got, y, here, output.max_finite, (share, spare[: share.numel()])):
+            continue
+        masks = masks or [torch.zeros_like(excess, dtype=torch.bool) for _ in range(3)]
+        found = _judged(got, y, here, output)
+        share.copy_(found.excess)
+        for mask, block in zip(masks, (found.over, found.red, found.classes), strict=True):
+            mask[start : start + BLOCK] = block
+    masks = masks or [torch.zeros((), dtype=torch.bool, device=excess.device).expand(excess.shape)] * 3
+    over, red, classes = (mask.reshape(shape) for mask in masks)
+    return Violations(over=over, red=red, classes=classes, excess=excess.reshape(shape))
+
+
+def _of_block(bound: Bound, tolerance: torch.Tensor, worst_case: torch.Tensor) -> Bound:
+    return replace(bound, rounding=tolerance[:0], tolerance=tolerance, worst_case=worst_case)
+
+
+def _all_green(
+    got: torch.Tensor,
+    expected: torch.Tensor,
+    bound: Bound,
+    largest: float,
+    buffers: tuple[torch.Tensor, torch.Tensor],
+) -> bool:
+    """Whether a block is finite, within the format, and strictly within both bounds; its excess is then in `buffers`.
+
+    Comparisons of minima and maxima, which NaN fails, instead of masks of elements. Says no where it is not sure, as
+    where a tolerance is 0, unless both sides are the same finite numbers.
+    """
+    share, spare = buffers
+    low, high = torch.aminmax(expected)
+    if not (-largest <= low.item() and high.item() <= largest):
+        return False
+    error = torch.sub(got, expected, out=spare).abs_()
+    if error.amax().item() == 0.0:
+        share.zero_()
+        accepted = bound.tolerance.amin().item() >= 0.0 and bound.worst_case.amin().item() >= 0.0
+        return accepted and torch.equal(got.view(torch.int64), expected.view(torch.int64))
+    least, most = torch.aminmax(torch.div(error, bound.tolerance, out=share))
+    if bound.exact or not (least.item() >= 0.0 and most.item() < 1.0):
+        return False
+    return torch.sub(bound.worst_case, error, out=spare).amin().item() >= 0.0
+
+
+def _judged(got: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat) -> Violations:
+    """Element by element: the definition, for one block."""
+    classes = _class_mismatch(got, expected, bound.worst_case, output)
     finite = torch.isfinite(got) & torch.isfinite(expected)
     reachable = expected.clamp(-output.max_finite, output.max_finite)
     error = torch.where(finite, (got - reachable).abs(), torch.zeros_like(expected))
@@ -58,11 +113,13 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
     )
 
 
-def _class_mismatch(got: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat) -> torch.Tensor:
+def _class_mismatch(
+    got: torch.Tensor, expected: torch.Tensor, worst_case: torch.Tensor, output: FloatFormat
+) -> torch.Tensor:
     threshold = overflow_threshold(output)
     size = expected.abs()
-    may_overflow = size + torch.nan_to_num(bound.worst_case) >= threshold
-    must_overflow = size - torch.nan_to_num(bound.worst_case) >= threshold
+    may_overflow = size + torch.nan_to_num(worst_case) >= threshold
+    must_overflow = size - torch.nan_to_num(worst_case) >= threshold
     same_sign = torch.signbit(got) == torch.signbit(expected)
     if not output.has_infinity:
         # No infinity to give: the largest value, or NaN (OCP 8-bit floating point 1.0, section 5.2: both modes exist).

@@ -13,6 +13,7 @@ from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.model.vocabulary import Kind
 from opsdebug_ci.numerics.bounds import Bound
 from opsdebug_ci.numerics.violations import (
+    BLOCK,
     Violations,
     float_violations,
     index_violations,
@@ -148,6 +149,41 @@ def test_the_excess_is_the_error_in_tolerances() -> None:
         wide(1.25, 2.0, NAN, 3.0), expected, bound(expected, tolerance=0.5, worst=1.0), FLOAT_FORMATS["float32"]
     )
     assert found.excess.tolist() == [0.5, 0.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize("place", [BLOCK - 1, BLOCK, BLOCK + 2])
+@pytest.mark.parametrize(
+    ("value", "zone"),
+    [(1.5, ""), (1.75, "over"), (2.5, "over red"), (NAN, "over red classes"), (INF, "over red classes")],
+)
+def test_one_element_is_judged_wherever_it_stands(place: int, value: float, zone: str) -> None:
+    expected = torch.ones(1, BLOCK + 3, dtype=torch.float64)
+    actual = expected.to(torch.float32)
+    actual[0, place] = value
+    found = float_violations(actual, expected, bound(expected, tolerance=0.5, worst=1.0), FLOAT_FORMATS["float32"])
+    alone = torch.zeros_like(expected, dtype=torch.bool)
+    alone[0, place] = True
+    for name, mask in (("over", found.over), ("red", found.red), ("classes", found.classes)):
+        assert torch.equal(mask, alone if name in zone.split() else ~alone & alone), name
+    assert found.excess.shape == expected.shape
+    assert found.excess[0, place] == (0.0 if "classes" in zone else 2 * (value - 1))
+    assert int(torch.count_nonzero(found.excess)) == int(value > 1 and math.isfinite(value))
+
+
+@pytest.mark.parametrize(("tolerance", "worst"), [(NAN, 1.0), (1.0, NAN), (-1.0, 1.0), (1.0, -1.0)])
+def test_equal_numbers_still_need_tolerances_that_accept_them(tolerance: float, worst: float) -> None:
+    expected = wide(1.0, 2.0)
+    terms = bound(expected, tolerance=tolerance, worst=worst)
+    found = float_violations(expected.clone(), expected, terms, FLOAT_FORMATS["float32"])
+    assert found.over.tolist() == [tolerance != 1.0] * 2
+    assert found.red.tolist() == [worst != 1.0] * 2
+
+
+def test_a_green_output_of_an_exact_bound_keeps_the_sign_of_zero() -> None:
+    expected = wide(0.0, 1.0)
+    terms = bound(expected, tolerance=1.0, worst=1.0, exact=True)
+    for actual, wrong in ((wide(0.0, 1.0), False), (wide(-0.0, 1.0), True), (wide(-0.0, 1.5), True)):
+        assert float_violations(actual, expected, terms, FLOAT_FORMATS["float32"]).over.tolist() == [wrong, False]
 
 
 @pytest.mark.parametrize("value", [2**53 + 1, 2**62 + 1, -(2**63) + 1])
