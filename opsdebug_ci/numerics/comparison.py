@@ -18,7 +18,8 @@ from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
 from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of
 from opsdebug_ci.numerics.classes import confusion, unravel
-from opsdebug_ci.numerics.formats import dtype_name, float_format, round_to, rounded
+from opsdebug_ci.numerics.disagreement import disagreement
+from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
 from opsdebug_ci.numerics.readings import read
 from opsdebug_ci.numerics.spread import Arithmetic, Spread
 from opsdebug_ci.numerics.violations import (
@@ -195,13 +196,8 @@ class _Comparison:
         if self._bound is None:
             return self._integer_vote(which, values, pardoned)
         allowed = self._allowance(which, self._bound)
-        distance = (values - self._expected).abs()
-        # A result of the output's own dtype may have overflowed where the truth is beyond it.
-        same = (values == self._expected) | (values == round_to(self._expected, self._output.actual.dtype))
-        agree = same | (torch.isnan(values) & torch.isnan(self._expected)) | (distance <= allowed)
-        finite = torch.isfinite(distance) & (allowed > 0)
-        ratio = (distance[finite] / allowed[finite]).amax().item() if bool(finite.any()) else None
-        return Vote(reference=which, disagreement=ratio, elements=int((~agree).sum()), sides_with_operator=pardoned)
+        ratio, differing = disagreement(values, self._expected, allowed, self._output.actual.dtype)
+        return Vote(reference=which, disagreement=ratio, elements=differing, sides_with_operator=pardoned)
 
     def _integer_vote(self, which: ReferenceKind, values: torch.Tensor, pardoned: int) -> Vote:
         """Integers have no distance worth telling; indices that break ties otherwise do not disagree."""
