@@ -262,17 +262,16 @@ class _Comparison:
         return confusion(actual.contiguous(), wanted.contiguous())
 
     def _worst(self) -> WorstElement | None:
-        excess = self._violations.excess.masked_fill(self._violations.classes, float("inf"))
-        if excess.numel() == 0:
+        flat = self._violations.worst
+        if flat is None:
             return None
-        flat = int(excess.flatten().argmax())
         bound = self._bound
 
         def at(values: torch.Tensor | None) -> float | None:
             return None if values is None else float(values.flatten()[flat])
 
         return WorstElement(
-            index=unravel(flat, tuple(excess.shape)),
+            index=unravel(flat, tuple(self._expected.shape)),
             actual=at(self._output.actual.double()),
             expected=at(self._expected.double()),
             tolerance=at(bound.tolerance if bound else None),

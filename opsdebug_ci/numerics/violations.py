@@ -35,8 +35,9 @@ class Violations:
     classes: torch.Tensor
     """Of the wrong class."""
 
-    excess: torch.Tensor
-    """|actual - expected| / tolerance, float64; 0 where the class is wrong or both agree."""
+    worst: int | None
+    """Place, in C order, of the first element of a wrong class, else of the first with the largest |actual - expected|
+    in tolerances (one that cannot be told, such as NaN, before all); None where there are no elements."""
 
 
 def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat) -> Violations:
@@ -46,24 +47,25 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
     format by more than the worst case, only the infinity of its sign will do (in a format without infinities: its
     largest value, or NaN); within the worst case of that threshold either will.
     """
-    shape = expected.shape
     sides = (actual, expected, bound.tolerance, bound.worst_case)
     blocks = zip(*(torch.split(side.detach().reshape(-1), BLOCK) for side in sides), strict=True)
-    excess = torch.empty(expected.numel(), dtype=torch.float64, device=expected.device)
-    spare = torch.empty(min(BLOCK, excess.numel()), dtype=torch.float64, device=expected.device)
+    elements, device = expected.numel(), expected.device
+    buffers = torch.empty(2, min(BLOCK, elements), dtype=torch.float64, device=device)
     masks: list[torch.Tensor] = []
-    for start, (a, y, tolerance, worst_case) in zip(range(0, excess.numel(), BLOCK), blocks, strict=False):
-        share, got, here = excess[start : start + BLOCK], a.double(), _of_block(bound, tolerance, worst_case)
-        if _all_green(got, y, here, output.max_finite, (share, spare[: share.numel()])):
-            continue
-        masks = masks or [torch.zeros_like(excess, dtype=torch.bool) for _ in range(3)]
-        found = _judged(got, y, here, output)
-        share.copy_(found.excess)
-        for mask, block in zip(masks, (found.over, found.red, found.classes), strict=True):
-            mask[start : start + BLOCK] = block
-    masks = masks or [torch.zeros((), dtype=torch.bool, device=excess.device).expand(excess.shape)] * 3
-    over, red, classes = (mask.reshape(shape) for mask in masks)
-    return Violations(over=over, red=red, classes=classes, excess=excess.reshape(shape))
+    worst, largest = None, -math.inf
+    for start, (a, y, tolerance, worst_case) in zip(range(0, elements, BLOCK), blocks, strict=False):
+        got, here, excess = a.double(), _of_block(bound, tolerance, worst_case), buffers[0, : a.numel()]
+        if not _all_green(got, y, here, output.max_finite, (excess, buffers[1, : a.numel()])):
+            masks = masks or [torch.zeros(elements, dtype=torch.bool, device=device) for _ in range(3)]
+            *judged, excess = _judged(got, y, here, output)
+            for mask, block in zip(masks, judged, strict=True):
+                mask[start : start + BLOCK] = block
+        most = excess.amax().item()
+        if worst is None or most > largest or (math.isnan(most) and not math.isnan(largest)):
+            worst, largest = start + int(excess.argmax()), most
+    masks = masks or [torch.zeros((), dtype=torch.bool, device=device).expand(elements)] * 3
+    over, red, classes = (mask.reshape(expected.shape) for mask in masks)
+    return Violations(over=over, red=red, classes=classes, worst=worst)
 
 
 def _of_block(bound: Bound, tolerance: torch.Tensor, worst_case: torch.Tensor) -> Bound:
@@ -97,20 +99,20 @@ def _all_green(
     return torch.sub(bound.worst_case, error, out=spare).amin().item() >= 0.0
 
 
-def _judged(got: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat) -> Violations:
-    """Element by element: the definition, for one block."""
+def _judged(
+    got: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The definition, element by element, for one block: over, red, classes, and the excess, infinite for classes."""
     classes = _class_mismatch(got, expected, bound.worst_case, output)
     finite = torch.isfinite(got) & torch.isfinite(expected)
     reachable = expected.clamp(-output.max_finite, output.max_finite)
     error = torch.where(finite, (got - reachable).abs(), torch.zeros_like(expected))
     if bound.exact:
         classes = classes | ((got == 0) & (expected == 0) & (torch.signbit(got) != torch.signbit(expected)))
-    return Violations(
-        over=classes | (finite & ~(error <= bound.tolerance)),
-        red=classes | (finite & ~(error <= bound.worst_case)),
-        classes=classes,
-        excess=torch.where(error > 0, error / bound.tolerance, torch.zeros_like(error)),
-    )
+    over = classes | (finite & ~(error <= bound.tolerance))
+    red = classes | (finite & ~(error <= bound.worst_case))
+    excess = torch.where(error > 0, error / bound.tolerance, torch.zeros_like(error))
+    return over, red, classes, excess.masked_fill_(classes, math.inf)
 
 
 def _class_mismatch(
@@ -148,8 +150,13 @@ def integer_violations(actual: torch.Tensor, expected: torch.Tensor, kind: Kind)
     over = got != wanted
     neighbours = ((got > wanted) & (got - 1 == wanted)) | ((got < wanted) & (got + 1 == wanted))
     red = over & ~neighbours if kind is Kind.QUANTIZE else over
-    found = Violations(over=over, red=red, classes=torch.zeros_like(over), excess=over.double())
+    found = Violations(over=over, red=red, classes=torch.zeros_like(over), worst=_first(over))
     return strict_codes(found) if kind is Kind.QUANTIZE else found
+
+
+def _first(wrong: torch.Tensor) -> int | None:
+    """The first element that is wrong, else the first; None where there are none."""
+    return int(wrong.flatten().to(torch.uint8).argmax()) if wrong.numel() else None
 
 
 def strict_codes(found: Violations) -> Violations:
@@ -182,7 +189,7 @@ def index_violations(actual: torch.Tensor, expected: torch.Tensor, source: torch
     same = inside & somewhere & ((values == reference) | (_is_nan(values) & _is_nan(reference)))
     bad = ~(same | (got == wanted)) | (_repeated(got, axis) & ~_repeated(wanted, axis))
     bad = bad.squeeze(axis) if squeezed else bad
-    return Violations(over=bad, red=bad, classes=torch.zeros_like(bad), excess=bad.double())
+    return Violations(over=bad, red=bad, classes=torch.zeros_like(bad), worst=_first(bad))
 
 
 def _pointed_at(indices: torch.Tensor, source: torch.Tensor, axis: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -143,12 +143,29 @@ def test_a_tolerance_that_is_not_a_number_accepts_nothing() -> None:
     assert judge(1.0, 1.0, tolerance=NAN, worst=NAN) == "red"
 
 
-def test_the_excess_is_the_error_in_tolerances() -> None:
+@pytest.mark.parametrize(
+    ("actual", "tolerance", "worst"),
+    [
+        ((1.25, 2.0, NAN, 3.0), 0.5, 3),
+        ((1.25, 2.25, NAN, 4.25), 0.5, 0),
+        ((1.0, 2.0, NAN, 4.0), 0.5, 0),
+        ((9.0, 2.0, 1.0, INF), 0.5, 2),
+        ((1.0, 2.5, NAN, 4.0), 0.0, 1),
+        ((1.0, 2.5, 0.0, 4.5), NAN, 1),
+    ],
+)
+def test_the_worst_element_has_the_largest_error_in_tolerances(
+    actual: tuple[float, ...], tolerance: float, worst: int
+) -> None:
     expected = wide(1.0, 2.0, NAN, 4.0)
-    found = float_violations(
-        wide(1.25, 2.0, NAN, 3.0), expected, bound(expected, tolerance=0.5, worst=1.0), FLOAT_FORMATS["float32"]
-    )
-    assert found.excess.tolist() == [0.5, 0.0, 0.0, 2.0]
+    terms = bound(expected, tolerance=tolerance, worst=1.0)
+    assert float_violations(wide(*actual), expected, terms, FLOAT_FORMATS["float32"]).worst == worst
+
+
+def test_of_no_elements_none_is_the_worst() -> None:
+    empty = torch.empty(0, 3, dtype=torch.float64)
+    found = float_violations(empty, empty, bound(empty), FLOAT_FORMATS["float32"])
+    assert (found.worst, found.over.shape, found.red.shape) == (None, (0, 3), (0, 3))
 
 
 @pytest.mark.parametrize("place", [BLOCK - 1, BLOCK, BLOCK + 2])
@@ -165,9 +182,7 @@ def test_one_element_is_judged_wherever_it_stands(place: int, value: float, zone
     alone[0, place] = True
     for name, mask in (("over", found.over), ("red", found.red), ("classes", found.classes)):
         assert torch.equal(mask, alone if name in zone.split() else ~alone & alone), name
-    assert found.excess.shape == expected.shape
-    assert found.excess[0, place] == (0.0 if "classes" in zone else 2 * (value - 1))
-    assert int(torch.count_nonzero(found.excess)) == int(value > 1 and math.isfinite(value))
+    assert found.worst == place
 
 
 @pytest.mark.parametrize(("tolerance", "worst"), [(NAN, 1.0), (1.0, NAN), (-1.0, 1.0), (1.0, -1.0)])
@@ -226,7 +241,7 @@ def test_codes_at_opposite_ends_are_not_neighbours() -> None:
 def test_strictness_about_codes_looks_at_the_share() -> None:
     over = torch.zeros(200, dtype=torch.bool)
     over[:2] = True
-    found = Violations(over=over, red=~over & over, classes=~over & over, excess=over.double())
+    found = Violations(over=over, red=~over & over, classes=~over & over, worst=0)
     assert int(strict_codes(found).red.sum()) == 0
     over[2] = True
     assert int(strict_codes(found).red.sum()) == 3
