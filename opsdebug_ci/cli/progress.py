@@ -7,13 +7,13 @@ from typing import final
 
 from opsdebug_ci.cli.output import log
 from opsdebug_ci.model.judgement import Judgement
-from opsdebug_ci.model.vocabulary import Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
 from opsdebug_ci.pipeline.world import Progress
 
 LINES = 10
 """Lines a log gets per run."""
 
-_TROUBLE = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT, Verdict.ERROR)
+_TROUBLE = (*FAILING_VERDICTS, Verdict.ERROR)
 
 
 def progress(*, quiet: bool) -> Progress:

@@ -16,21 +16,18 @@ from collections.abc import Iterable
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.model.judgement import Judgement
 from opsdebug_ci.model.observation import Observation
-from opsdebug_ci.model.vocabulary import Cause, Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Cause
 
 VERSION = "v1"
 DIGITS = 16
 """Hex digits: 64 bits, so ten thousand causes collide with probability about 3e-12."""
-
-FAILING = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
-"""Verdicts that have a fingerprint."""
 
 _NON_FINITE = ("nan", "+inf", "-inf")
 
 
 def fingerprint(judgement: Judgement) -> str | None:
     """`v1:` and 16 hex digits; None for a case that did not fail."""
-    if judgement.verdict not in FAILING or not judgement.findings:
+    if judgement.verdict not in FAILING_VERDICTS or not judgement.findings:
         return None
     top = judgement.findings[0]
     facts = {

@@ -8,10 +8,7 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from opsdebug_ci.github.workflow_commands import Annotation, Level
-from opsdebug_ci.model import ObservationDocument, OperatorSource, RunDocument, Verdict
-
-FAILED: tuple[Verdict, ...] = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
-"""Verdicts that say the operator is wrong."""
+from opsdebug_ci.model import FAILING_VERDICTS, ObservationDocument, OperatorSource, RunDocument, Verdict
 
 DOUBTFUL: tuple[Verdict, ...] = (Verdict.ERROR, Verdict.INCONCLUSIVE)
 """Verdicts that need a person but do not accuse the operator."""
@@ -25,7 +22,7 @@ def annotate(document: RunDocument, workspace: PurePath) -> tuple[Annotation, ..
         workspace: root of the repository on the machine that ran it; paths outside it lose their location.
     """
     sources = {source.operator: source for source in document.sources}
-    errors = _first_of_each(document, FAILED)
+    errors = _first_of_each(document, FAILING_VERDICTS)
     warnings = _first_of_each(document, DOUBTFUL)
     return tuple(
         _annotation(level, observation, count, sources.get(observation.case.operator), workspace)

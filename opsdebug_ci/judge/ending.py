@@ -8,9 +8,6 @@ from __future__ import annotations
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Blame, Phase, Status
 
-PROCESS_ENDINGS = (Status.CRASHED, Status.TIMED_OUT, Status.OUT_OF_MEMORY)
-"""Statuses that end the worker."""
-
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGTRAP")
 """How broken memory shows: a bad access, or an allocator that finds its own records overwritten."""
 

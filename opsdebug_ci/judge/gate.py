@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opsdebug_ci.model.judgement import Group, Judgement, Summary
-from opsdebug_ci.model.vocabulary import Gate, Verdict
-
-FAILING = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
-"""Verdicts that hold the operator responsible."""
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Verdict
 
 _UNSETTLED = (Verdict.ERROR, Verdict.INCONCLUSIVE)
 
@@ -56,7 +53,7 @@ def summarise(
 
 
 def _gating(judgements: Sequence[Judgement], groups: Sequence[Group], gate: Gate, known: frozenset[str]) -> bool:
-    failing = sum(j.verdict in FAILING for j in judgements)
+    failing = sum(j.verdict in FAILING_VERDICTS for j in judgements)
     if gate is Gate.NEVER or not failing:
         return False
     ungrouped = failing > sum(group.count for group in groups)

@@ -46,6 +46,7 @@ from opsdebug_ci.model.observation import Vote as Vote
 from opsdebug_ci.model.run import CiContext as CiContext
 from opsdebug_ci.model.run import Revision as Revision
 from opsdebug_ci.model.run import RunRecord as RunRecord
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS as FAILING_VERDICTS
 from opsdebug_ci.model.vocabulary import Blame as Blame
 from opsdebug_ci.model.vocabulary import Cause as Cause
 from opsdebug_ci.model.vocabulary import Confidence as Confidence

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Union
 
 from opsdebug_ci.errors import DeclarationError
 from opsdebug_ci.model.dims import DimExpression, parse_shape
@@ -54,10 +53,6 @@ class ScalarArgument:
 
     function: Callable[..., object]
     """`(dims, args) -> number`."""
-
-
-ArgumentDeclaration = Union[TensorArgument, ScalarArgument, object]
-"""What a mapping of inputs may hold: a tensor, a scalar, or any plain value passed as it is."""
 
 
 def tensor(

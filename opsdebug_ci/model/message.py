@@ -11,9 +11,6 @@ from opsdebug_ci.model.machine import Calibration, Machine
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Phase
 
-PROTOCOL_VERSION = 1
-"""Both sides must agree on it; they do, being the same files."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Describe:

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-VOCABULARY_VERSION = 1
-"""Grows when a member is added; a member is never removed or renamed."""
-
 
 class Word(str, Enum):
     """A member of a closed vocabulary; prints as its spelling."""
@@ -126,6 +123,10 @@ class Verdict(Word):
     CRASH = "crash"
     TIMEOUT = "timeout"
     SKIPPED = "skipped"
+
+
+FAILING_VERDICTS = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
+"""Verdicts that hold the operator responsible."""
 
 
 class Status(Word):

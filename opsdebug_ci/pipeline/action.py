@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from opsdebug_ci.errors import EnvironmentLimitError, InternalError, OpsdebugError, UsageError
-from opsdebug_ci.github.annotations import FAILED, annotate
+from opsdebug_ci.github.annotations import annotate
 from opsdebug_ci.github.environment import child_environment
 from opsdebug_ci.github.event import Event, read_event
 from opsdebug_ci.github.inputs import CHANGED_AUTO, ActionInputs, read_inputs
@@ -24,7 +24,7 @@ from opsdebug_ci.github.outputs import write_outputs
 from opsdebug_ci.github.runner import Runner, read_runner
 from opsdebug_ci.github.summary import append_summary, fit_summary
 from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
-from opsdebug_ci.model import Verdict
+from opsdebug_ci.model import FAILING_VERDICTS, Verdict
 from opsdebug_ci.pipeline.child import ChildResult, run_child
 from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
@@ -185,7 +185,7 @@ def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
     return Outcome(
         exit_code=result.exit_code or document.summary.exit_code,
         verdict=str(document.summary.verdict),
-        failures=sum(counts.get(str(verdict), 0) for verdict in FAILED),
+        failures=sum(counts.get(str(verdict), 0) for verdict in FAILING_VERDICTS),
         summary=text,
         annotations=annotate(document, workspace),
         report=report,

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.document import ObservationDocument, RunDocument
 from opsdebug_ci.model.judgement import Group
-from opsdebug_ci.model.vocabulary import Verdict, Zone
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict, Zone
 
-FAILING = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
 UNSETTLED = (Verdict.ERROR, Verdict.INCONCLUSIVE)
 
 OVERRIDDEN = "overridden by the contract"
@@ -79,7 +78,7 @@ def _row(operator: str, observations: list[ObservationDocument]) -> OperatorRow:
     measured = [o.accuracy for o in observations if o.accuracy is not None]
     ulps = [a.ulp.p99 for a in measured if a.ulp.p99 is not None]
     passed = sum(o.verdict is Verdict.PASS for o in observations)
-    failed = sum(o.verdict in FAILING for o in observations)
+    failed = sum(o.verdict in FAILING_VERDICTS for o in observations)
     return OperatorRow(
         operator=operator,
         cases=len(observations),
@@ -146,7 +145,7 @@ def conclusion(document: RunDocument) -> str:
     total = len(document.observations)
     if not total and document.unchanged and document.summary.verdict is Verdict.PASS:
         return f"nothing to run; the change touches none of {_plural(len(document.unchanged), 'operator')}"
-    failed = sum(counts.get(str(verdict), 0) for verdict in FAILING)
+    failed = sum(counts.get(str(verdict), 0) for verdict in FAILING_VERDICTS)
     rest = ", ".join(f"{counts[name]:,} {name}" for name in _REST if counts.get(name))
     operators = len({o.case.operator for o in document.observations})
     text = f"{failed:,} of {_plural(total, 'case')} of {_plural(operators, 'operator')} failed"

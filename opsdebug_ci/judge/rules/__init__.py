@@ -29,7 +29,7 @@ from opsdebug_ci.judge.rules.wrong_dtype import wrong_dtype
 from opsdebug_ci.judge.rules.wrong_shape import wrong_shape
 from opsdebug_ci.judge.rules.zero_dim import zero_dim
 from opsdebug_ci.model.finding import Finding
-from opsdebug_ci.model.vocabulary import Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
 
 ENDINGS: tuple[Rule, ...] = (crash, hang, memory_limit, breakage)
 """What broke or ended the worker, whoever is to blame. Silent where the operator ran or raised."""
@@ -53,13 +53,11 @@ CAUSES: tuple[Rule, ...] = (
 REMARKS: tuple[Rule, ...] = (broken_reference, no_reference, dissent, amber, nothing_compared)
 """What a reader should know whatever the verdict."""
 
-_FAILING = (Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT)
-
 
 def explain(subject: Subject, verdict: Verdict) -> tuple[Finding, ...]:
     """Causes of a failure, most probable first, then remarks; a failure always gets at least one cause."""
     remarks = _ranked(REMARKS, subject)
-    if verdict not in _FAILING:
+    if verdict not in FAILING_VERDICTS:
         return _ranked(ENDINGS, subject) + remarks
     return (_ranked(ENDINGS + CAUSES, subject) or tuple(unknown(subject))) + remarks
 

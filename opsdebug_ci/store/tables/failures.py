@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsdebug_ci.model import Calibration, Cause, Finding, ObservationDocument, RunDocument, Verdict
+from opsdebug_ci.model import FAILING_VERDICTS, Calibration, Cause, Finding, ObservationDocument, RunDocument
 from opsdebug_ci.store.column import REAL, TEXT, Column, Row, Table
 from opsdebug_ci.store.struct import finding_struct
-
-FAILED = frozenset({Verdict.FAIL, Verdict.CRASH, Verdict.TIMEOUT})
-"""Verdicts that are a failure of the case itself; `error` is the tool's or a reference's."""
 
 
 def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
@@ -22,7 +19,7 @@ def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence
     return [
         {"run_id": document.run.id, **_failure_columns(observation), **_finding_columns(observation.findings)}
         for observation in document.observations
-        if observation.fingerprint is not None or observation.verdict in FAILED
+        if observation.fingerprint is not None or observation.verdict in FAILING_VERDICTS
     ]
 
 
