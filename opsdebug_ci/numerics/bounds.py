@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import torch
 
+from opsdebug_ci.errors import InternalError
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import FloatFormat
 from opsdebug_ci.model.vocabulary import Kind
@@ -77,14 +78,21 @@ class BoundTerms:
 
 
 def bound_of(expected: torch.Tensor, spread: Spread | None, terms: BoundTerms, contract: Contract) -> Bound:
-    """Bounds around `expected` (float64, any shape). Where it is not finite they are zero: classes judge there."""
+    """Bounds around `expected` (float64, any shape). Where it is not finite they are zero: classes judge there.
+
+    Raises:
+        InternalError: a bound came out as NaN, which nothing could exceed and nothing could meet.
+    """
     size = torch.where(torch.isfinite(expected), expected.abs(), torch.zeros_like(expected))
     if contract.overrides_tolerance:
         return _overridden(size, contract)
     if terms.kind in (Kind.EXACT, Kind.INDEX):
         zero = torch.zeros_like(size)
         return Bound(rounding=zero, tolerance=zero, worst_case=zero, exact=True, text="exact: bits must agree")
-    return _statistical(size, spread, terms)
+    bound = _statistical(size, spread, terms)
+    if bool(torch.isnan(bound.tolerance).any() | torch.isnan(bound.worst_case).any()):
+        raise InternalError(f"a tolerance of {terms.kind} is NaN; it would judge nothing")
+    return bound
 
 
 def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -> Bound:

@@ -109,7 +109,7 @@ class Noise:
 
         So a zero stays zero, and nothing changes its sign for having underflowed.
         """
-        if not self.min_normal:
+        if not self.min_normal or not share:
             return magnitude
         floor = value.abs().mul_(1.0 / share).clamp_max_(self.min_normal)
         return torch.maximum(magnitude.abs(), floor, out=floor)

@@ -7,6 +7,7 @@ NaN, +inf, -inf) of the exact one. Calls nobody here knows are run on rounded ar
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import torch
@@ -129,13 +130,20 @@ def _unchanged(call: Call) -> Any:
 
 
 def _conditioned(call: Call) -> Any:
-    """A call with no rule: its result on rounded arguments, rounded; in-place ones only have their result rounded."""
+    """A call with no rule: its result on rounded arguments, rounded.
+
+    In-place calls, and those that reject arguments with a little noise (a matrix no longer symmetric, an index table no
+    longer whole), only have their result rounded.
+    """
 
     def rounded(value: Any) -> Any:
         return call.noise.rounding(value, FUNCTION_ULPS) if _is_wide(value) else value
 
-    mutable = call.func._schema.is_mutable
-    return tree_map(rounded, call.result if mutable else call.func(*tree_map(rounded, call.args), **call.kwargs))
+    result = call.result
+    if not call.func._schema.is_mutable:
+        with contextlib.suppress(RuntimeError, ValueError, IndexError):
+            result = call.func(*tree_map(rounded, call.args), **call.kwargs)
+    return tree_map(rounded, result)
 
 
 def _reduced_loss(call: Call) -> Any:

@@ -125,8 +125,8 @@ def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
 class _Samples:
     """Differences from the centre over noisy runs, folded per output."""
 
-    squares: list[torch.Tensor]
-    """Sums of squares."""
+    roots: list[torch.Tensor]
+    """Roots of the sums of squares; folded with hypot, since squares of large differences overflow."""
 
     largest: list[torch.Tensor]
     """Largest absolute ones."""
@@ -139,12 +139,12 @@ class _Samples:
 
     def add(self, differences: list[torch.Tensor]) -> None:
         self.count += 1
-        for squares, largest, difference in zip(self.squares, self.largest, differences, strict=True):
-            squares.addcmul_(difference, difference)
+        for roots, largest, difference in zip(self.roots, self.largest, differences, strict=True):
+            torch.hypot(roots, difference, out=roots)
             torch.maximum(largest, difference.abs_(), out=largest)
 
     def deviation(self, position: int) -> torch.Tensor:
-        return (self.squares[position] / self.count).sqrt_()
+        return self.roots[position] / math.sqrt(self.count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class _Sampler:
         )
         observer = _Injector(noise)
         elements = max((output.numel() for output in self.centre), default=0)
-        samples = _Samples(squares=self._zeros(), largest=self._zeros())
+        samples = _Samples(roots=self._zeros(), largest=self._zeros())
         for _ in range(SAMPLES if elements <= LARGE_ELEMENTS else SAMPLES_LARGE):
             noise.restart()
             outputs = self.run(noise.rounding if opaque else None, observer)
@@ -229,7 +229,7 @@ def _pooled(spread: torch.Tensor, output: torch.Tensor) -> torch.Tensor:
     size = torch.nan_to_num(output.abs().double(), nan=0.0, posinf=0.0, neginf=0.0)
     few = spread.numel() // POOLED_ELEMENTS + 1
     some, sizes = spread.flatten()[::few], size.flatten()[::few]
-    usable = (some > 0) & (sizes > 0)
+    usable = (some > 0) & (sizes > 0) & torch.isfinite(some)
     if not bool(usable.any()):
         return spread
     ratio = (some[usable] / sizes[usable]).median()

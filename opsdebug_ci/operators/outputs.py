@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from opsdebug_ci.errors import ReferenceFaultError
+from opsdebug_ci.errors import ReferenceFaultError, Unsupported
 from opsdebug_ci.model.contract import Contract
+from opsdebug_ci.model.dtype import DTYPE_NAMES
 from opsdebug_ci.operators.arguments import Arguments
 
 
@@ -53,22 +54,35 @@ def positional_outputs(returned: Any) -> list[torch.Tensor]:
 
 
 def as_tensor(value: Any) -> torch.Tensor:
-    """A detached tensor of a tensor, array or number. Raises ReferenceFaultError for anything else."""
+    """A detached tensor of a tensor, array or number.
+
+    Raises:
+        ReferenceFaultError: it is none of these.
+        Unsupported: it is one that cannot be compared yet: complex, of an unusual dtype, or without memory.
+    """
     if isinstance(value, torch.Tensor):
         plain = value.detach() if value.layout is torch.strided else value.detach().to_dense()
-        return plain.resolve_conj().resolve_neg()
+        return _comparable(plain.resolve_conj().resolve_neg())
     if isinstance(value, (np.ndarray, np.generic)):
         return _of_array(np.array(value))
     if isinstance(value, (bool, int, float, complex)):
-        return torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+        return _comparable(torch.as_tensor(value, dtype=torch.float64 if isinstance(value, float) else None))
     raise _not_an_output(f"of type `{type(value).__name__}`")
 
 
 def _of_array(array: np.ndarray[Any, Any]) -> torch.Tensor:
     try:
-        return torch.from_numpy(array)
+        return _comparable(torch.from_numpy(array))
     except (TypeError, ValueError) as error:  # elements torch has no dtype for, or bytes in foreign order
         raise _not_an_output(f"an array of `{array.dtype}`") from error
+
+
+def _comparable(tensor: torch.Tensor) -> torch.Tensor:
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in DTYPE_NAMES or tensor.is_meta:
+        what = "tensors without memory" if tensor.is_meta else f"outputs of dtype {name}"
+        raise Unsupported(f"{what} are not compared yet; comparable are {', '.join(DTYPE_NAMES)}")
+    return tensor
 
 
 def _not_an_output(got: str) -> ReferenceFaultError:

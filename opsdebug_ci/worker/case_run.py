@@ -33,6 +33,9 @@ from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.references import ReferenceAnswers, References
 
+MISTAKES = (AttributeError, NameError, ImportError)
+"""What a mistake in the operator's own code raises, whatever its inputs; never a sign of an unusual domain."""
+
 Trail = Callable[[Breadcrumb], None]
 """Where breadcrumbs go before each phase."""
 
@@ -70,8 +73,10 @@ def _check_domain(operator: Operator, case: Case) -> None:
             f"`requires` of `{operator.name}` raised {type(error).__name__}: {error}",
             next_step="it is called with the case and returns True, or a reason to skip it",
         ) from error
-    if answer is not True and answer is not None:
-        raise Unsupported(str(answer) if answer else "outside the operator's declared domain")
+    if isinstance(answer, str) or (answer is not None and not bool(answer)):
+        raise Unsupported(
+            str(answer) if isinstance(answer, str) and answer else "outside the operator's declared domain"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +110,9 @@ class _CaseRun:
         except NotAnOutput as returned:
             blank = self._blank(Status.RAN, None)
             return replace(blank, structure=str(returned), durations=self._durations(launcher.duration_ns, 0))
+        misdeclared = _misdeclared(self.operator, self.arguments, tuple(launch.outputs))
+        if misdeclared is not None:
+            return self._blank(Status.INPUTS_BROKEN, misdeclared)
         asked_ns = time.perf_counter_ns()
         answers = self._ask()
         reference_ns = time.perf_counter_ns() - asked_ns
@@ -119,7 +127,7 @@ class _CaseRun:
         """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
         if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
-        answers = self._ask((ReferenceKind.TORCH,))
+        answers = ReferenceAnswers() if isinstance(error, MISTAKES) else self._ask((ReferenceKind.TORCH,))
         if not answers.outputs and answers.readings:
             why = f"operator and torch reference both reject these inputs: {type(error).__name__}: {error}"
             return self._blank(Status.SKIPPED, why[:500])
@@ -196,6 +204,19 @@ class _CaseRun:
         return Durations(
             total_ns=time.perf_counter_ns() - self.started_ns, function_ns=function_ns, reference_ns=reference_ns
         )
+
+
+def _misdeclared(operator: Operator, arguments: Arguments, outputs: tuple[str, ...]) -> str | None:
+    """What the declaration says of outputs that do not exist; only a launch can tell."""
+    known = {*outputs, *(f"out{position}" for position in range(len(outputs)))}
+    strangers = set(operator.kinds) - known if isinstance(operator.kinds, dict) else set()
+    if strangers:
+        return f"`kind` names {', '.join(map(repr, sorted(strangers)))}; the outputs are {', '.join(outputs)}"
+    index = operator.contract.index
+    source = None if index is None else arguments[index[0]]
+    if index is not None and isinstance(source, torch.Tensor) and not -source.ndim <= index[1] < source.ndim:
+        return f"`Contract.index` names axis {index[1]} of `{index[0]}`, which has {source.ndim} axes"
+    return None
 
 
 def _declared_operand(contract: Contract, case: Case) -> FloatFormat | None:
