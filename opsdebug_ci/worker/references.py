@@ -22,6 +22,7 @@ from opsdebug_ci.numerics.spread import Arithmetic, ReferenceRun, Spread, measur
 from opsdebug_ci.operators import Arguments, Operator, positional_outputs
 from opsdebug_ci.worker.exceptions import text_of
 from opsdebug_ci.worker.isolation import isolated
+from opsdebug_ci.worker.oracle import FunctionRecorder, put_right
 
 Tensors = list[torch.Tensor]
 
@@ -56,7 +57,7 @@ class _Liftable:
     def __call__(self, change: Callable[[torch.Tensor], torch.Tensor] | None, observer: NodeObserver | None) -> Tensors:
         try:
             return self._run(change, observer)
-        except Exception as error:
+        except BaseException as error:  # a reference may exit here although it does not at its own precision
             if observer is not None:
                 raise
             raise NotLiftable from error
@@ -92,8 +93,13 @@ class References:
             answers.readings.append(_absent(ReferenceKind.PRECISE, reason or "no torch reference"))
             return
         self._enter("precise, derived from torch")
-        call = functools.partial(self._lifted, function, None, None)
+        recorder = FunctionRecorder()
+        call = functools.partial(self._lifted, function, None, recorder)
         self._record(answers, ReferenceKind.PRECISE, call, derived=True)
+        if ReferenceKind.PRECISE in answers.outputs:
+            outputs, source = put_right(answers.outputs[ReferenceKind.PRECISE], recorder, self._seed)
+            answers.outputs[ReferenceKind.PRECISE] = outputs
+            answers.readings[-1] = replace(answers.readings[-1], reason=source)
 
     def _not_derivable(self, function: object) -> str | None:
         if function is None:
@@ -121,7 +127,7 @@ class References:
         except Unsupported as refusal:
             answers.readings.append(_absent(kind, str(refusal) or "unsupported"))
             return
-        except Exception as error:  # noqa: BLE001 - user code: what it raises is what became of the reference
+        except BaseException as error:  # noqa: BLE001 - user code: what it raises, exits too, is what became of it
             answers.readings.append(
                 ReferenceReading(
                     reference=kind,
