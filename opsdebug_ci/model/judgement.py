@@ -69,6 +69,20 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFailures:
+    """Failures recorded at a baseline commit or before it."""
+
+    commit: str | None = None
+    """Nearest commit with a record; None: there is none, and every failure is new."""
+
+    fingerprints: frozenset[str] = frozenset()
+    """What failed, each operator at the nearest commit that ran it."""
+
+    cases: frozenset[str] = frozenset()
+    """Ids of the cases that failed, each at the nearest commit that ran it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """What a run comes to."""
 

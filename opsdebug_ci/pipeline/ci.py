@@ -76,10 +76,9 @@ def _baseline(configuration: Configuration, revision: Revision, location: str) -
     if configuration.gate is not Gate.NEW:
         return Baseline(gate=configuration.gate)
     line = _line_from(revision)
-    known = known_failures(location, line[0], line[1:]) if line else None
-    if known is None:
+    if not line:
         return Baseline(gate=configuration.gate)
-    return Baseline(gate=configuration.gate, known=known.fingerprints, commit=known.commit)
+    return Baseline(gate=configuration.gate, known=known_failures(location, line[0], line[1:]))
 
 
 def _line_from(revision: Revision) -> tuple[str, ...]:

@@ -14,7 +14,17 @@ from pathlib import Path
 import opsdebug_ci
 from opsdebug_ci.failures import fingerprints, group
 from opsdebug_ci.judge import judge, summarise
-from opsdebug_ci.model import Case, Judgement, Observation, OperatorDescription, ReferenceKind, Stage, Status, Summary
+from opsdebug_ci.model import (
+    Case,
+    Judgement,
+    KnownFailures,
+    Observation,
+    OperatorDescription,
+    ReferenceKind,
+    Stage,
+    Status,
+    Summary,
+)
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
 from opsdebug_ci.model.run import CiContext, Revision, RunRecord
@@ -75,11 +85,8 @@ class Baseline:
     gate: Gate
     """Which failures gate."""
 
-    known: frozenset[str] = frozenset()
-    """Fingerprints recorded at the baseline."""
-
-    commit: str | None = None
-    """Where they were found."""
+    known: KnownFailures = field(default_factory=KnownFailures)
+    """What is recorded at the baseline, and where that was found."""
 
 
 def verify(
@@ -115,7 +122,7 @@ def verify(
         unchanged=left_out,
         unavailable=_unavailable(selection, bench),
         sources=_sources(wanted, configuration.root),
-        baseline=baseline.commit,
+        baseline=baseline.known.commit,
     )
 
 

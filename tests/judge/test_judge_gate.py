@@ -5,7 +5,7 @@ from judge_notation import ended, judged, output, process, raised, ran
 
 from opsdebug_ci.failures import group
 from opsdebug_ci.judge import summarise
-from opsdebug_ci.model import Gate, Verdict
+from opsdebug_ci.model import Gate, KnownFailures, Verdict
 
 MAKE = {
     "pass": lambda seed: judged(ran(output()), seed=seed),
@@ -21,8 +21,21 @@ MAKE = {
 def summary(verdicts, gate="new", known=False, planned=None):
     judgements = [MAKE[name](seed) for seed, name in enumerate(verdicts.split())]
     groups = group(judgements)
-    recorded = frozenset(g.fingerprint for g in groups) if known else frozenset()
-    return summarise(judgements, groups, Gate(gate), recorded, planned=planned)
+    return summarise(judgements, groups, Gate(gate), recorded(groups) if known else None, planned=planned)
+
+
+def recorded(groups, cases=()):
+    """What a baseline knows where these groups, and these cases, failed."""
+    return KnownFailures(
+        commit="c1",
+        fingerprints=frozenset(group.fingerprint for group in groups),
+        cases=frozenset(judgement.case.id for judgement in cases),
+    )
+
+
+def wrong(*seeds):
+    """Cases that fail for no named cause."""
+    return [judged(ran(output(rejected=1)), seed=seed) for seed in seeds]
 
 
 @pytest.mark.parametrize(
@@ -70,8 +83,37 @@ def test_gates(verdicts, gate, known, verdict, exit_code):
 def test_one_new_failure_among_known_ones_gates():
     judgements = [MAKE["fail"](0), MAKE["crash"](1)]
     groups = group(judgements)
-    known = frozenset({groups[0].fingerprint})
-    assert summarise(judgements, groups, Gate.NEW, known).exit_code == 1
+    assert summarise(judgements, groups, Gate.NEW, recorded(groups[:1])).exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "exit_code"),
+    [
+        pytest.param([0, 1], [0, 1], 0, id="the same cases"),
+        pytest.param([0, 1], [1], 0, id="fewer cases"),
+        pytest.param([0], [0, 1], 1, id="one case more"),
+        pytest.param([], [0], 1, id="other cases"),
+    ],
+)
+def test_a_failure_without_a_named_cause_is_known_case_by_case(before, now, exit_code):
+    judgements = wrong(*now)
+    groups = group(judgements)
+    assert [(str(each.cause), each.count) for each in groups] == [("unknown", len(now))]
+    assert summarise(judgements, groups, Gate.NEW, recorded(groups, wrong(*before))).exit_code == exit_code
+
+
+def test_more_cases_than_a_group_lists_are_known_one_by_one():
+    judgements = wrong(*range(12))
+    groups = group(judgements)
+    assert len(groups[0].cases) < len(judgements)
+    assert summarise(judgements, groups, Gate.NEW, recorded(groups, judgements)).exit_code == 0
+    assert summarise(judgements, groups, Gate.NEW, recorded(groups, judgements[:-1])).exit_code == 1
+
+
+def test_a_failure_with_a_named_cause_is_known_on_any_case():
+    judgements = [MAKE["fail"](0), MAKE["fail"](1)]
+    groups = group(judgements)
+    assert summarise(judgements, groups, Gate.NEW, recorded(groups)).exit_code == 0
 
 
 def test_failures_nobody_grouped_still_gate():

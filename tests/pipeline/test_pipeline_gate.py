@@ -62,3 +62,29 @@ def test_a_new_failure_gates_beside_a_known_one(project: Project, tmp_path: Path
     assert document.baseline is not None
     assert (document.summary.verdict, document.summary.exit_code) == (Verdict.FAIL, 1)
     assert document.summary.counts["fail"] == 6
+
+
+AT_THE_LAST_SEED, AT_THE_LAST_TWO, EVERYWHERE = "x + x + (x[0] > 2)", "x + x + (x[0] > 1)", "x + x + 1"
+"""Right but for the cases with large inputs; each step fails on a case more."""
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "failing", "code"),
+    [
+        pytest.param(AT_THE_LAST_SEED, AT_THE_LAST_SEED, 1, 0, id="the same case"),
+        pytest.param(AT_THE_LAST_TWO, AT_THE_LAST_SEED, 1, 0, id="half repaired"),
+        pytest.param(AT_THE_LAST_SEED, AT_THE_LAST_TWO, 2, 1, id="one case more"),
+        pytest.param(AT_THE_LAST_SEED, EVERYWHERE, 3, 1, id="a second defect under the same fingerprint"),
+    ],
+)
+def test_an_unnamed_failure_gates_where_it_was_not_before(
+    before: str, now: str, failing: int, code: int, tmp_path: Path
+) -> None:
+    project = repository(tmp_path, partly=before)
+    project.commit()
+    known = stage(project).document.summary.groups
+    project.write(partly=now)
+    project.commit()
+    summary = stage(project).document.summary
+    assert [(str(each.cause), each.fingerprint) for each in summary.groups] == [("unknown", known[0].fingerprint)]
+    assert (summary.counts["fail"], summary.exit_code) == (failing, code)
