@@ -140,5 +140,8 @@ def test_a_child_sees_the_loader_but_no_token_and_no_file_of_the_runner() -> Non
         "GITHUB_STEP_SUMMARY",
         "github_token",
         "OPSDEBUG_INPUT_STAGE",
+        "HF_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "GH_PAT",
     )
     assert child_environment(kept | dict.fromkeys(dropped, "x")) == kept
