@@ -1,8 +1,9 @@
 """The pool: cases in, observations out, whatever the operators do to the processes they run in.
 
 Decides how many workers live, which case goes next and what a death while describing means. Deliberately shows no
-progress (the caller iterates), judges nothing, and skips nothing: an operator that hangs costs its timeout in every
-one of its cases, on one worker each, while the other workers go on with other operators.
+progress (the caller iterates) and judges nothing. An operator that keeps hanging or crashing does not use up the run:
+after a few such cases (`Endurance`) its remaining ones are answered `skipped`, with the reason, while all cases of the
+other operators run.
 
 The driver is any `concurrent.futures.Executor`; the default is threads on this machine. One `submit` per case, in which
 a lane is borrowed for as long as the case runs.
@@ -23,6 +24,7 @@ from typing import TypeVar, final
 
 from opsdebug_ci.errors import EnvironmentLimitError, InternalError, WorkerError
 from opsdebug_ci.execution.death import Death
+from opsdebug_ci.execution.endurance import Endurance
 from opsdebug_ci.execution.environment import worker_environment
 from opsdebug_ci.execution.lane import FailedStarts, Lane, Limits, describe_death
 from opsdebug_ci.execution.launch import PACKAGE, Launcher
@@ -133,6 +135,8 @@ class WorkerPool:
     def run(self, cases: Iterable[Case], repeats: int = 1) -> Generator[tuple[Case, Observation], None, None]:
         """Run cases, yielding each once with what happened, in order of completion.
 
+        What an operator is borne is counted anew in every call.
+
         Raises:
             InternalError: no operators were described before.
         """
@@ -140,8 +144,12 @@ class WorkerPool:
         if operators is None:
             raise InternalError("`run` was called before `describe`; wanted the operators described first")
         # (1) hand out every case, fairly; (2) yield as they end; (3) when the caller leaves early, take back the rest
+        endurance = Endurance()
         futures = {
-            self._executor.submit(self._borrowing, lambda lane, case=case: lane.run(case, repeats, operators)): case
+            self._executor.submit(
+                self._borrowing,
+                lambda lane, case=case: endurance.answer(case, lambda: lane.run(case, repeats, operators)),
+            ): case
             for case in take_turns(cases)
         }
         try:
