@@ -134,7 +134,7 @@ class Launcher:
             return returned
         except Unsupported:
             raise
-        except Exception as error:
+        except BaseException as error:  # sys.exit and KeyboardInterrupt too: they end the case, not the worker
             raise OperatorFault from error
         finally:
             self.duration_ns += time.perf_counter_ns() - start

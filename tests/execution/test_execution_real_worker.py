@@ -12,6 +12,8 @@ from opsdebug_ci.model import Phase, Status
 
 OPERATORS = """
 import ctypes
+import os
+import sys
 
 import torch
 
@@ -37,14 +39,49 @@ def deadly(x):
 @deadly.reference("torch")
 def _(x):
     return 2 * x
+
+
+@operator(kind="elementwise", x=tensor("N"))
+def leaves(x):
+    sys.exit(f"pid {os.getpid()}")
+
+
+@operator(kind="elementwise", x=tensor("N"))
+def interrupts(x):
+    raise KeyboardInterrupt(f"pid {os.getpid()}")
+
+
+@operator(kind="elementwise", x=tensor("N"))
+def fails(x):
+    raise RuntimeError(f"pid {os.getpid()}")
+
+
+@operator(kind="elementwise", x=tensor("N"))
+def unreferenced(x):
+    return x + x
+
+
+for own in (leaves, interrupts, fails):
+
+    @own.reference("torch")
+    def _(x):
+        return 2 * x
+
+
+@unreferenced.reference("torch")
+def _(x):
+    sys.exit(f"pid {os.getpid()}")
 """
+
+
+NAMES = ["twice", "deadly", "leaves", "interrupts", "fails", "unreferenced"]
 
 
 def test_a_crash_of_one_real_operator_leaves_the_other_alone(tmp_path: Path) -> None:
     (tmp_path / "ops.py").write_text(OPERATORS)
     with WorkerPool(sys.executable, workers=1, limits=Limits(timeout_s=60), directory=tmp_path) as pool:
         catalogue = pool.describe(["ops.py"], tmp_path)
-        assert (catalogue.faults, [found.name for found in catalogue.operators]) == ((), ["twice", "deadly"])
+        assert (catalogue.faults, [found.name for found in catalogue.operators]) == ((), NAMES)
         cases = [make_case("twice"), make_case("deadly"), make_case("twice", seed=1)]
         seen = {(case.operator, case.seed): observation for case, observation in pool.run(cases)}
     death = seen["deadly", 0]
@@ -55,4 +92,26 @@ def test_a_crash_of_one_real_operator_leaves_the_other_alone(tmp_path: Path) -> 
     for seed in (0, 1):
         assert seen["twice", seed].status is Status.RAN
         assert [output.rejected for output in seen["twice", seed].outputs] == [0]
+    assert await_none(str(tmp_path)) == []
+
+
+def test_an_operator_or_reference_that_exits_ends_its_case_and_not_the_worker(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(OPERATORS)
+    with WorkerPool(sys.executable, workers=1, limits=Limits(timeout_s=60), directory=tmp_path) as pool:
+        pool.describe(["ops.py"], tmp_path)
+        cases = [make_case(name) for name in ("fails", "leaves", "interrupts", "unreferenced", "twice")]
+        seen = {case.operator: observation for case, observation in pool.run(cases)}
+    pid = (seen["fails"].reason or "").removeprefix("RuntimeError: ")
+    assert pid.startswith("pid ")
+    raised = [(seen[name].status, seen[name].reason) for name in ("leaves", "interrupts")]
+    assert raised == [(Status.RAISED, f"SystemExit: {pid}"), (Status.RAISED, f"KeyboardInterrupt: {pid}")]
+    assert [fact.type for fact in (seen["leaves"].exception, seen["interrupts"].exception) if fact is not None] == [
+        "SystemExit",
+        "KeyboardInterrupt",
+    ]
+    exited = seen["unreferenced"]
+    assert exited.status is Status.REFERENCE_BROKEN
+    assert (exited.reason or "").startswith(f"reference `torch`: SystemExit: {pid} (at ")
+    assert exited.references[0].fault
+    assert seen["twice"].status is Status.RAN
     assert await_none(str(tmp_path)) == []

@@ -263,6 +263,37 @@ def test_all_references_raising_is_an_error() -> None:
     )
 
 
+@pytest.mark.parametrize("leaving", [SystemExit(3), KeyboardInterrupt("stop")], ids=["exit", "interrupt"])
+def test_a_reference_that_leaves_is_a_fault_and_the_others_judge(leaving: BaseException) -> None:
+    operator = unary(twice, reference=raises(leaving))
+    operator.reference("naive")(lambda x: 2 * x)
+    observation = run(operator)
+    assert (observation.status, observation.outputs[0].used) == (Status.RAN, ReferenceKind.NAIVE)
+    first = observation.references[0]
+    assert (first.reference, first.answered, first.fault) == (ReferenceKind.TORCH, False, True)
+    assert (first.reason or "").startswith(f"{type(leaving).__name__}: {leaving}")
+
+
+def test_a_reference_that_leaves_in_float64_only_is_not_lifted() -> None:
+    def leaves_when_lifted(x):
+        if x.dtype is torch.float64:
+            raise SystemExit(3)
+        return 2 * x
+
+    observation = run(unary(twice, reference=leaves_when_lifted))
+    assert (observation.status, observation.outputs[0].rejected) == (Status.RAN, 0)
+    by_kind = {reading.reference: reading for reading in observation.references}
+    assert by_kind[ReferenceKind.TORCH].answered
+    assert not by_kind[ReferenceKind.PRECISE].answered and not by_kind[ReferenceKind.PRECISE].fault
+
+
+@pytest.mark.parametrize("leaving", [SystemExit(3), KeyboardInterrupt("stop")], ids=["exit", "interrupt"])
+def test_an_operator_that_leaves_has_raised(leaving: BaseException) -> None:
+    observation = run(unary(raises(leaving)))
+    assert status_and_reason(observation) == ("raised", f"{type(leaving).__name__}: {leaving}")
+    assert observation.exception is not None and observation.exception.type == type(leaving).__name__
+
+
 def test_a_reference_that_says_unsupported_is_absent() -> None:
     operator = unary(twice)
     operator.reference("naive")(raises(Unsupported("too slow for this size")))
