@@ -15,6 +15,7 @@ from opsdebug_ci.cli.options import (
     verbose_option,
     world,
 )
+from opsdebug_ci.cli.output import log
 from opsdebug_ci.cli.rendering import show
 from opsdebug_ci.model.vocabulary import Gate, Stage
 from opsdebug_ci.pipeline.ci import run_stage
@@ -63,4 +64,6 @@ def command(
         budget_s=settings.budget_s.of(stage),
     )
     outcome = run_stage(selection, settings, world(), store_option=store)
+    for note in outcome.notes:
+        log(note)
     return show(outcome.document, as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)

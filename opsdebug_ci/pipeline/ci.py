@@ -1,8 +1,7 @@
 """`opsdebug ci`: one stage over the configured operators, gated against the baseline and recorded in the store.
 
-Decides what is the baseline, and to record the run only where the event may make one: pull requests, merge groups
-and pushes of other branches never write the store. Their code is not the project's yet; their document stays with
-their job.
+Decides to record the run only where the event may make a baseline: pull requests, merge groups and pushes of other
+branches never write the store. Their code is not the project's yet; their document stays with their job.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ import shlex
 from dataclasses import dataclass, replace
 
 from opsdebug_ci.github import ci_context, read_event
+from opsdebug_ci.model import KnownFailures
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
-from opsdebug_ci.model.run import Revision
 from opsdebug_ci.model.vocabulary import Gate
+from opsdebug_ci.pipeline.baseline import distrust, recorded_failures
 from opsdebug_ci.pipeline.verification import Baseline, Selection, verify
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision
 from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.known import known_failures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,9 @@ class CiOutcome:
 
     recorded: str | None
     """Store it was recorded in; None: the event may not write it."""
+
+    notes: tuple[str, ...] = ()
+    """What a reader of the log should know."""
 
 
 def run_stage(
@@ -45,18 +47,26 @@ def run_stage(
     ci = ci_context(world.environ, stage=selection.stage, shard=str(selection.shard or ""))
     location = _location(configuration)
     store = open_store(location)
-    records = read_event(world.environ).recording
-    if records:
+    event = read_event(world.environ)
+    if event.recording:
         store.check_writable()
     revision = read_revision(configuration.root, base=selection.changed)
-    baseline = _baseline(configuration, revision, location)
+    compared = configuration.gate is Gate.NEW and store.exists()
+    base = event.base_commit or selection.changed or ""
+    doubt = distrust(configuration, base) if compared and not event.recording else None
+    known = recorded_failures(location, revision) if compared and doubt is None else KnownFailures()
+    baseline = Baseline(gate=configuration.gate, known=known)
     with workbench(configuration, world) as bench:
         document = verify(selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci)
-        calibrations = _calibrations(bench) if records else ()
-    if records:
+        calibrations = _calibrations(bench) if event.recording else ()
+    if event.recording:
         store.append(document, calibrations)
     hinted = replace(document, next=tuple(_with_store(command, store_option) for command in document.next))
-    return CiOutcome(document=hinted, recorded=store.location if records else None)
+    return CiOutcome(
+        document=hinted,
+        recorded=store.location if event.recording else None,
+        notes=() if doubt is None else (doubt,),
+    )
 
 
 def _with_store(command: str, store_option: str | None) -> str:
@@ -69,25 +79,6 @@ def _with_store(command: str, store_option: str | None) -> str:
 def _location(configuration: Configuration) -> str:
     directory = configuration.store_directory
     return configuration.store if directory is None else str(directory)
-
-
-def _baseline(configuration: Configuration, revision: Revision, location: str) -> Baseline:
-    """The merge base of a pull request, else the parent of the commit under test; what failed there is known."""
-    if configuration.gate is not Gate.NEW:
-        return Baseline(gate=configuration.gate)
-    line = _line_from(revision)
-    if not line:
-        return Baseline(gate=configuration.gate)
-    return Baseline(gate=configuration.gate, known=known_failures(location, line[0], line[1:]))
-
-
-def _line_from(revision: Revision) -> tuple[str, ...]:
-    """The baseline commit and its first-parent ancestors, as far as this clone knows them."""
-    if not revision.base_commit:
-        return revision.ancestors
-    if revision.base_commit in revision.ancestors:
-        return revision.ancestors[revision.ancestors.index(revision.base_commit) :]
-    return (revision.base_commit,)
 
 
 def _calibrations(bench: Workbench) -> tuple[Calibration, ...]:

@@ -32,6 +32,8 @@ _OPTIONS = (
     "--no-pager",
 )
 
+_DIFFERENCE = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
+
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -80,12 +82,27 @@ def changed_files(root: Path, base: str) -> tuple[Path, ...]:
             next_step="check the spelling; in GitHub Actions give actions/checkout `fetch-depth: 0`, elsewhere "
             "`git fetch --unshallow`; or leave `--changed` out to run every operator",
         )
-    tracked = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
     names = (
-        *_listing(Path(top), *tracked, "--ignore-submodules=none", merge_base, "--"),
+        *_listing(Path(top), *_DIFFERENCE, "--ignore-submodules=none", merge_base, "--"),
         *_listing(Path(top), "ls-files", "-z", "--others", "--exclude-standard"),
     )
     return tuple(sorted({Path(top) / name for name in names}))
+
+
+def work_tree(root: Path) -> Path | None:
+    """Top of the git work tree that `root` lies in; None: there is none, or no git."""
+    top = _answer(root, "rev-parse", "--show-toplevel")
+    return Path(top) if top else None
+
+
+def committed_files(root: Path, base: str) -> tuple[Path, ...] | None:
+    """Files that differ between the merge base with `base` and HEAD, absolute; None: this clone cannot tell.
+
+    What lies in the work tree without being committed is not among them: that is the doing of whoever runs this.
+    """
+    top, merge_base = work_tree(root), _merge_base(root, base)
+    answer = _answer(top, *_DIFFERENCE, merge_base, "HEAD", "--") if top and merge_base else None
+    return None if answer is None or top is None else tuple(top / name for name in answer.split("\0") if name)
 
 
 def _merge_base(root: Path, base: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -121,3 +122,27 @@ def repository(directory: Path, **operators: str) -> Project:
     project = Project(directory=directory)
     project.git("init", "--quiet", "--initial-branch=main")
     return project.write(**operators)
+
+
+def job(directory: Path, event: str, **payload: object) -> dict[str, str]:
+    """Variables of a GitHub job."""
+    (directory / "event.json").write_text(json.dumps(payload))
+    return {
+        "GITHUB_EVENT_NAME": event,
+        "GITHUB_EVENT_PATH": str(directory / "event.json"),
+        "GITHUB_JOB": "operators",
+        "GITHUB_REPOSITORY": "somebody/kernels",
+        "GITHUB_RUN_ID": "7",
+        "GITHUB_SHA": "0" * 40,
+        "GITHUB_REF": "refs/heads/main",
+    }
+
+
+HOME = {"repository": {"default_branch": "main"}}
+"""What the event of a push says about its repository."""
+
+
+def pull_request(directory: Path, base: str) -> dict[str, str]:
+    """Variables of a job for a pull request whose base branch stood at `base`."""
+    side = {"sha": base, "ref": "main", "repo": {"full_name": "somebody/kernels"}}
+    return job(directory, "pull_request", pull_request={"number": 12, "head": side, "base": side})

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pipeline_notation import RIGHT, SMOKE, WRONG, Project, Tally, repository, source
+from pipeline_notation import HOME, RIGHT, SMOKE, WRONG, Project, Tally, job, pull_request, repository, source
 
 from opsdebug_ci.errors import DiscoveryError, EnvironmentLimitError, UsageError
 from opsdebug_ci.model import Stage, Verdict
@@ -98,23 +97,6 @@ def test_an_unknown_base_is_the_persons_mistake(project: Project) -> None:
         stage(project, replace(SMOKE, changed="nowhere"))
 
 
-def job(directory: Path, event: str, **payload: object) -> dict[str, str]:
-    """Variables of a GitHub job."""
-    (directory / "event.json").write_text(json.dumps(payload))
-    return {
-        "GITHUB_EVENT_NAME": event,
-        "GITHUB_EVENT_PATH": str(directory / "event.json"),
-        "GITHUB_JOB": "operators",
-        "GITHUB_REPOSITORY": "somebody/kernels",
-        "GITHUB_RUN_ID": "7",
-        "GITHUB_SHA": "0" * 40,
-        "GITHUB_REF": "refs/heads/main",
-    }
-
-
-HOME = {"repository": {"default_branch": "main"}}
-
-
 def test_a_push_of_another_branch_writes_no_store(tmp_path: Path) -> None:
     project = repository(tmp_path, one=RIGHT)
     environ = {**job(tmp_path, "push", **HOME), "GITHUB_REF": "refs/heads/topic"}
@@ -142,9 +124,7 @@ def test_an_operator_that_does_not_fit_a_fixed_axis_is_skipped_and_says_so(proje
 def test_a_pull_request_writes_no_store(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     project = repository(tmp_path / "project", one=WRONG)
-    side = {"sha": "1" * 40, "ref": "main", "repo": {"full_name": "somebody/kernels"}}
-    environ = job(tmp_path, "pull_request", pull_request={"number": 12, "head": side, "base": side})
-    outcome = run_stage(SMOKE, project.configuration(), project.world(environ))
+    outcome = run_stage(SMOKE, project.configuration(), project.world(pull_request(tmp_path, "1" * 40)))
     assert (outcome.recorded, outcome.document.summary.exit_code) == (None, 1)
     assert (outcome.document.run.ci.event, outcome.document.run.ci.pull_request) == ("pull_request", 12)
     assert not (project.directory / "baselines").exists()
