@@ -1,7 +1,7 @@
 """How long an operator that keeps ending its workers is still run.
 
 Decides from the endings of an operator's finished cases when its remaining ones are answered instead of run, and with
-which reason. Deliberately stops nothing that is running, and judges nothing: the cases that were run have their verdicts.
+which reason. Deliberately stops nothing that is running, and judges nothing: the cases that were run have verdicts.
 """
 
 from __future__ import annotations
