@@ -5,6 +5,7 @@ Decides dissent and outvoting from the votes the worker counted. Deliberately re
 
 from __future__ import annotations
 
+from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.model.judgement import ReferenceUse
 from opsdebug_ci.model.observation import Observation, OutputReading, Vote
 from opsdebug_ci.model.vocabulary import Confidence, ReferenceKind
@@ -25,8 +26,16 @@ def outvoted(output: OutputReading) -> bool:
 
 def dissent_text(vote: Vote) -> str:
     """Who disagrees, and by how much."""
-    distance = "" if vote.disagreement is None else f", by up to {vote.disagreement:.3g} x what references may"
-    return f"`{vote.reference}` differs on {vote.elements:,} elements{distance}"
+    return f"`{vote.reference}` differs on {quantity(vote.elements, 'element')}{_distance(vote)}"
+
+
+def _distance(vote: Vote) -> str:
+    """The distance is that of finite pairs: where none is further apart than allowed, the classes differ."""
+    if vote.disagreement is None:
+        return ""
+    if vote.disagreement <= 1:
+        return " in class (NaN, infinity)"
+    return f", by up to {vote.disagreement:.3g} x what references may"
 
 
 def reference_use(observation: Observation) -> ReferenceUse:

@@ -124,3 +124,17 @@ def test_what_a_reader_should_know_is_a_finding(name):
 
 def test_clean_case_says_nothing():
     assert judged(CLEAN).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("elements", "disagreement", "text"),
+    [
+        (17, 0.0, "`torch` differs on 17 elements in class (NaN, infinity)"),
+        (1, 1.0, "`torch` differs on 1 element in class (NaN, infinity)"),
+        (2, 1.01, "`torch` differs on 2 elements, by up to 1.01 x what references may"),
+        (3, None, "`torch` differs on 3 elements"),
+    ],
+)
+def test_a_dissent_within_what_references_may_is_one_of_class(elements, disagreement, text):
+    dissenting = vote("torch", elements=elements, disagreement=disagreement)
+    assert judged(ran(output(confidence="low", votes=[dissenting]))).reference.dissent == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.judge.reference import dissent_text, dissenters, outvoted
 from opsdebug_ci.judge.rules.rule import Evidence, Subject
 from opsdebug_ci.model.finding import Finding
@@ -37,5 +38,5 @@ def _consequence(output: OutputReading, vote: Vote) -> str:
     if outvoted(output):
         return f", which clears the operator: `{vote.reference}` is suspect"
     if vote.sides_with_operator:
-        return f", and it accepts {vote.sides_with_operator:,} elements which `{output.used}` rejects"
+        return f", and it accepts {quantity(vote.sides_with_operator, 'element')} which `{output.used}` rejects"
     return ": no verdict can rest on either"
