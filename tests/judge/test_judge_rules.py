@@ -1,6 +1,7 @@
 """Rules: each fires on a planted defect with its numbers, and is silent on the clean twin."""
 
 import shlex
+from dataclasses import replace
 
 import pytest
 from judge_notation import case, causes, ended, judged, output, process, raised, ran, vote
@@ -35,7 +36,7 @@ PLANTED = {
     "wrong dtype": (
         ran(output(wanted_dtype="float16")),
         "dtype_promotion",
-        "`out0` has dtype float32, wanted float16",
+        "`out0` has dtype float32, wanted float16 as reference `torch` returned it",
     ),
     "stretched shape": (
         ran(output(shape=(4, 25), wanted_shape=(4, 1))),
@@ -263,3 +264,34 @@ def test_rerun_quotes_names_so_that_a_shell_gives_them_back(name):
 
 def test_race_is_rerun_with_more_launches():
     assert judged(ran(output(), repeat_mismatches=1)).findings[0].next.endswith(" --repeat 10")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted", "advice"),
+    [
+        ("float16", "float64", "; a reference in float64 is `precise`, not `torch`"),
+        ("float16", "float32", ""),
+        ("float64", "float64", ""),
+        ("int32", "float64", ""),
+    ],
+)
+def test_a_torch_reference_in_float64_is_suspect_for_narrower_inputs(dtype, wanted, advice):
+    statement = judged(ran(output(dtype="bfloat16", wanted_dtype=wanted)), dtype=dtype).findings[0].statement
+    assert statement == f"`out0` has dtype bfloat16, wanted {wanted} as reference `torch` returned it{advice}"
+
+
+@pytest.mark.parametrize(
+    ("observation", "statement"),
+    [
+        (ran(output(), unwritten=1), "1 output element was never written: it follows the fill of fresh memory"),
+        (ran(output(), repeat_mismatches=1), "1 output element changed its bits between two launches on the same"),
+        (
+            ran(output(), memory=(replace(OUTSIDE, bytes_changed=1),)),
+            "1 byte before the elements of `x` was overwritten",
+        ),
+        (ran(output(), memory=(replace(INSIDE, bytes_changed=1),)), "argument `x` was written (1 byte, first at"),
+        (ran(output(rejected=1, compared=1)), "`out0`: 1 of 1 element (100 %) are wrong"),
+    ],
+)
+def test_one_is_singular(observation, statement):
+    assert judged(observation).findings[0].statement.startswith(statement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.judge.rules.rule import Evidence, Subject
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.vocabulary import Cause
@@ -14,8 +15,8 @@ def input_mutated(subject: Subject) -> Iterator[Finding]:
     for reading in subject.observation.memory:
         if reading.inside:
             statement = (
-                f"argument `{reading.argument}` was written ({reading.bytes_changed:,} bytes, first at offset "
-                f"{reading.first_offset:,}) although `Contract.mutates` does not list it"
+                f"argument `{reading.argument}` was written ({quantity(reading.bytes_changed, 'byte')}, first "
+                f"at offset {reading.first_offset:,}) although `Contract.mutates` does not list it"
             )
             evidence: Evidence = {
                 "argument": reading.argument,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.judge.rules.rule import Evidence, Subject
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.vocabulary import Cause
@@ -17,8 +18,8 @@ def nondeterminism(subject: Subject) -> Iterator[Finding]:
     count = subject.observation.repeat_mismatches
     if count and subject.contract.deterministic:
         statement = (
-            f"{count:,} output elements changed their bits between two launches on the same inputs, "
-            "although the contract promises `deterministic=True`"
+            f"{quantity(count, 'output element')} changed {'its' if count == 1 else 'their'} bits between two launches "
+            "on the same inputs, although the contract promises `deterministic=True`"
         )
         evidence: Evidence = {"repeat_mismatches": count}
         confidence = 0.6 if subject.observation.unwritten else 0.9

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from opsdebug_ci.judge.command import rerun
+from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.finding import EvidenceValue, Finding
@@ -65,7 +66,7 @@ Rule = Callable[[Subject], Iterable[Finding]]
 def share_text(count: int, total: int) -> str:
     """`12 of 16,384 elements (0.0732 %)`; no percentage of nothing."""
     percent = f" ({100 * count / total:.3g} %)" if total else ""
-    return f"{count:,} of {total:,} elements{percent}"
+    return f"{count:,} of {quantity(total, 'element')}{percent}"
 
 
 def index_text(index: tuple[int, ...]) -> str:
