@@ -98,7 +98,9 @@ def _returned(returned: Any) -> list[tuple[str | None, Any]]:
     if isinstance(returned, Mapping):
         return [(str(name), value) for name, value in returned.items()]
     if isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
-        names = getattr(returned, "_fields", None) or [None] * len(returned)
+        # A NamedTuple has `_fields`; what torch returns from max, sort or topk names its fields as match arguments.
+        names = getattr(returned, "_fields", None) or getattr(returned, "__match_args__", None)
+        names = names if names and len(names) == len(returned) else [None] * len(returned)
         return [(name, value) for name, value in zip(names, returned, strict=True) if value is not None]
     return [(None, returned)]
 

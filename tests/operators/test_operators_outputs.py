@@ -37,7 +37,7 @@ def names(returned: object, contract: Contract = NONE) -> str:
         ({"y": torch.ones(2), "index": torch.ones(1)}, NONE, "y index"),
         (Attention(output=torch.ones(2), lse=torch.ones(1)), NONE, "output lse"),
         (Attention(output=torch.ones(2), lse=None), NONE, "output"),
-        (torch.topk(torch.ones(4), 2), NONE, "out0 out1"),
+        (torch.topk(torch.ones(4), 2), NONE, "values indices"),
         (None, Contract(out="out"), "out"),
         (None, Contract(out=2), "out"),
         (None, Contract(out=-1, mutates=("p",)), "out p"),

@@ -73,7 +73,7 @@ def test_a_kind_for_an_output_that_does_not_exist_is_a_mistake() -> None:
     )
     observation = run(operator)
     assert observation.status is Status.INPUTS_BROKEN
-    assert observation.reason == "`kind` names 'value'; the outputs are out0, out1"
+    assert observation.reason == "`kind` names 'value'; the outputs are values, indices"
 
 
 def test_an_index_axis_that_does_not_exist_is_a_mistake() -> None:
