@@ -1,13 +1,13 @@
 """Which environment variables a worker gets: none that is secret, and its share of the cores.
 
-Decides how many threads the numeric libraries of one worker use. What is secret is `model.secrets`' to say.
+Decides how many threads the numeric libraries of one worker use. What is secret is `model.credentials`' to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opsdebug_ci.model.secrets import without_secrets
+from opsdebug_ci.model.credentials import without_secrets
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Where the numeric libraries read how many threads one process may use."""

@@ -1,13 +1,13 @@
 """What a child process may see of a GitHub job's environment: no token, and no file through which a step gives orders.
 
-Decides that the child, which starts the workers, gets no more than they do. What is secret is `model.secrets`' to say.
+Decides that the child, which starts the workers, gets no more than they do. What is secret is `model.credentials`' to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from opsdebug_ci.model.secrets import without_secrets
+from opsdebug_ci.model.credentials import without_secrets
 
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:

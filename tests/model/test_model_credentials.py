@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opsdebug_ci.model.secrets import is_secret, without_secrets
+from opsdebug_ci.model.credentials import is_secret, without_secrets
 
 
 @pytest.mark.parametrize(
