@@ -86,7 +86,9 @@ def _unsettled(document: RunDocument) -> list[str]:
 
 
 def _skipped(document: RunDocument) -> list[str]:
-    return _list("### Skipped", document, (Verdict.SKIPPED,))
+    never = rollup.never_judged(document)
+    note = [f"Never judged: {_names(never)} (every case skipped)."] if never else []
+    return [*_list("### Skipped", document, (Verdict.SKIPPED,)), *note]
 
 
 def _list(title: str, document: RunDocument, verdicts: tuple[Verdict, ...]) -> list[str]:

@@ -5,6 +5,7 @@ Decides what is added up. Renders nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ class OperatorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Cases of one operator that share a verdict and the reason for it."""
+    """Cases of one operator that share a verdict and the kind of reason for it."""
 
     verdict: Verdict
     """Which."""
@@ -56,7 +57,7 @@ class Reason:
     """Operator name."""
 
     reason: str
-    """Why."""
+    """Why, in the words and with the numbers of the first of them."""
 
     count: int
     """Cases."""
@@ -91,17 +92,40 @@ def _row(operator: str, observations: list[ObservationDocument]) -> OperatorRow:
 
 
 def reasons(document: RunDocument, verdicts: Iterable[Verdict]) -> tuple[Reason, ...]:
-    """Cases with these verdicts, together where operator, verdict and reason agree; in order of appearance."""
+    """Cases with these verdicts, together where operator, verdict and reason agree, numbers apart; as they appear."""
     wanted = tuple(verdicts)
     found: dict[tuple[Verdict, str, str], list[ObservationDocument]] = {}
     for observation in document.observations:
         if observation.verdict in wanted:
-            key = (observation.verdict, observation.case.operator, _why(observation))
+            key = (observation.verdict, observation.case.operator, _kind(_why(observation)))
             found.setdefault(key, []).append(observation)
     return tuple(
-        Reason(verdict=verdict, operator=operator, reason=why, count=len(observations), next=_command(observations[0]))
-        for (verdict, operator, why), observations in found.items()
+        Reason(
+            verdict=verdict,
+            operator=operator,
+            reason=_why(observations[0]),
+            count=len(observations),
+            next=_command(observations[0]),
+        )
+        for (verdict, operator, _), observations in found.items()
     )
+
+
+def _kind(reason: str) -> str:
+    """`reason` without its numbers and the plurals they bring; digits of names such as `out0` stay."""
+    return _COUNTED.sub(r"#\1", _NUMBERS.sub("#", reason))
+
+
+_NUMBER = r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)"
+_NUMBERS = re.compile(f"{_NUMBER}(?:, {_NUMBER})*")
+_COUNTED = re.compile(r"#( \w+?)s\b")
+
+
+def never_judged(document: RunDocument) -> tuple[str, ...]:
+    """Operators all of whose cases were skipped."""
+    operators = dict.fromkeys(o.case.operator for o in document.observations)
+    judged = {o.case.operator for o in document.observations if o.verdict is not Verdict.SKIPPED}
+    return tuple(operator for operator in operators if operator not in judged)
 
 
 def _why(observation: ObservationDocument) -> str:

@@ -18,6 +18,9 @@ HEADER = ("operator", "cases", "pass", "fail", "other", "worst error", "ULP P99"
 GROUPS_SHOWN = 20
 """Groups listed unless more detail is asked for."""
 
+REASONS_SHOWN = 10
+"""Reasons of a list, each with its next command where there is one, shown unless more detail is asked for."""
+
 _NAME_WIDTH = 60
 
 
@@ -33,8 +36,8 @@ def text(document: RunDocument, verbosity: int = 0, *, recorded: str | None = No
         [f"{str(document.summary.verdict).upper()}: {rollup.conclusion(document)}"],
         _table(document),
         _failures(document, verbosity),
-        _unsettled(document),
-        _skipped(document),
+        _unsettled(document, verbosity),
+        _skipped(document, verbosity),
         _notes(document),
         _cases(document, verbosity),
         [
@@ -82,25 +85,34 @@ def _group(document: RunDocument, number: int, group: Group) -> list[str]:
     ]
 
 
-def _unsettled(document: RunDocument) -> list[str]:
+def _unsettled(document: RunDocument, verbosity: int) -> list[str]:
+    shown, more = _first(rollup.reasons(document, rollup.UNSETTLED), verbosity)
     lines = []
-    for item in rollup.reasons(document, rollup.UNSETTLED):
+    for item in shown:
         lines.append(f"  {item.verdict}, {item.count:,}x {plain(item.operator, _NAME_WIDTH)}: {plain(item.reason)}")
         if item.next is not None:
             lines.append(f"     next: {plain(item.next)}")
-    return ["not settled:", *lines] if lines else []
+    return ["not settled:", *lines, *more] if lines else []
 
 
-def _skipped(document: RunDocument) -> list[str]:
-    items = rollup.reasons(document, (Verdict.SKIPPED,))
-    lines = [f"  {item.count:,}x {plain(item.operator, _NAME_WIDTH)}: {plain(item.reason)}" for item in items]
-    return ["skipped:", *lines] if lines else []
+def _skipped(document: RunDocument, verbosity: int) -> list[str]:
+    shown, more = _first(rollup.reasons(document, (Verdict.SKIPPED,)), verbosity)
+    lines = [f"  {item.count:,}x {plain(item.operator, _NAME_WIDTH)}: {plain(item.reason)}" for item in shown]
+    return ["skipped:", *lines, *more] if lines else []
+
+
+def _first(items: tuple[rollup.Reason, ...], verbosity: int) -> tuple[tuple[rollup.Reason, ...], list[str]]:
+    """The reasons that are shown, and the line that stands for the others."""
+    shown = items if verbosity else items[:REASONS_SHOWN]
+    hidden = len(items) - len(shown)
+    return shown, [f"  ... and {hidden:,} more: -v lists them"] if hidden else []
 
 
 def _notes(document: RunDocument) -> list[str]:
     amber = rollup.amber_cases(document)
-    overridden = rollup.overridden_operators(document)
+    overridden, never = rollup.overridden_operators(document), rollup.never_judged(document)
     return [
+        *([f"never judged: {_names(never)} (every case skipped)"] if never else []),
         *([f"amber: {amber:,} passing, beyond the statistical tolerance, within the worst case"] if amber else []),
         *([f"own tolerance (atol, rtol) instead of ours: {_names(overridden)}"] if overridden else []),
         *([f"unchanged, not run: {_names(document.unchanged)}"] if document.unchanged else []),

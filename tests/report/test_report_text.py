@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from judge_notation import judged, output, quantiles, raised, ran
+from judge_notation import ended, judged, output, quantiles, raised, ran, vote
 from report_notation import BAD, GOOD, demo, run_document
 
 from opsdebug_ci.model import Gate, Stage
@@ -54,6 +54,7 @@ not settled:
 skipped:
   1x conv2d: no C compiler here
 
+never judged: conv2d (every case skipped)
 amber: 1 passing, beyond the statistical tolerance, within the worst case
 own tolerance (atol, rtol) instead of ours: mine
 unchanged, not run: matmul, mean
@@ -162,6 +163,51 @@ def test_only_twenty_groups_unless_asked():
     document = run_document([judged(raised(), operator=f"op{number}") for number in range(25)])
     assert "  and 5 more groups: -v lists them" in text(document)
     assert "  25. op24: exception" in text(document, 1) or "  25. op9: exception" in text(document, 1)
+
+
+def shown_reasons(document, verbosity=0):
+    """Lines below `not settled`."""
+    found = text(document, verbosity).split("not settled:\n")[1].split("\n\n")[0]
+    return found.splitlines()
+
+
+def disputed(operator, seed, elements, disagreement):
+    torch = vote("torch", elements=elements, disagreement=disagreement, sides=1)
+    return judged(ran(output(disputed=1, votes=[torch])), operator=operator, seed=seed)
+
+
+def test_reasons_that_differ_by_their_numbers_are_one():
+    document = run_document([disputed("erf", seed, 10**seed, 8.5 + seed) for seed in range(8)])
+    assert shown_reasons(document) == [
+        "  inconclusive, 8x erf: `out0`: compared with `precise`, `torch` differs on 1 element, by up to 8.5 x what references may, and it accepts 1 element which `precise` rejects",
+        "     next: opsdebug run erf --dims B=1,S=4,H=8 --dtype float32 --seed 0 --inputs normal --layout contiguous",
+    ]
+
+
+def test_reasons_of_another_kind_or_operator_stay_apart():
+    cases = [disputed("erf", 0, 2, 8.0), disputed("erf", 1, 2, 0.5), disputed("gelu", 2, 2, 8.0)]
+    named = [judged(ended("inputs_broken", reason=f"`x{number}` is missing"), operator="erf") for number in (0, 1)]
+    firsts = [line.split(":")[0] for line in shown_reasons(run_document(cases + named)) if "next:" not in line]
+    assert firsts == [
+        "  inconclusive, 1x erf",
+        "  inconclusive, 1x erf",
+        "  inconclusive, 1x gelu",
+        *["  error, 1x erf"] * 2,
+    ]
+
+
+def test_only_twenty_lines_of_reasons_unless_asked():
+    document = run_document([disputed(f"op{number}", 0, 1, 8.0) for number in range(25)])
+    shown = shown_reasons(document)
+    assert (len(shown), shown[-1]) == (21, "  ... and 15 more: -v lists them")
+    assert len(shown_reasons(document, 1)) == 50
+
+
+def test_an_operator_with_one_judged_case_was_judged():
+    skipped = [judged(ended("skipped", reason="no"), operator=name) for name in ("a", "b", "a")]
+    assert "never judged: a, b (every case skipped)\n" in text(run_document(skipped))
+    assert "never judged: b (every case skipped)\n" in text(run_document([*skipped, judged(ran(GOOD), operator="a")]))
+    assert "never judged" not in text(run_document([judged(ran(GOOD))]))
 
 
 def test_names_cannot_reach_the_terminal():
