@@ -187,3 +187,28 @@ def test_calibrate_needs_no_configuration(tmp_path: Path) -> None:
     assert probes
     assert all(probe["size_bytes"] > 0 and min(probe["samples_ns"]) > 0 for probe in probes)
     assert found["machine"]["torch"]
+
+
+def test_a_pull_request_that_brings_its_own_record_is_told_so_in_the_log(tmp_path: Path) -> None:
+    place = project(tmp_path / "project", "wrong")
+    git = ("git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")
+
+    def commit() -> str:
+        for words in (("add", "--all"), ("commit", "--quiet", "--message", "change"), ("rev-parse", "HEAD")):
+            done = subprocess.run([*git, *words], cwd=place, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    subprocess.run(["git", "init", "--quiet"], cwd=place, check=True)
+    base = commit()
+    assert opsdebug("ci", "--stage", "smoke", at=place).code == 1
+    commit()
+    side = {"sha": base, "ref": "main", "repo": {"full_name": "somebody/kernels"}}
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 12, "head": side, "base": side}}))
+    environ = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(event)}
+    ended = opsdebug("ci", "--stage", "smoke", at=place, environ=environ)
+    assert (ended.code, ended.out.startswith("FAIL: ")) == (1, True)
+    last = ended.err.splitlines()[-1]
+    assert last.startswith(
+        "nothing is taken as known: the change touches the store baselines/, first baselines/accuracy/"
+    )
