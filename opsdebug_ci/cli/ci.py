@@ -21,6 +21,7 @@ from opsdebug_ci.model.vocabulary import Gate, Stage
 from opsdebug_ci.pipeline.ci import run_stage
 from opsdebug_ci.pipeline.verification import Selection
 from opsdebug_ci.plan import parse_shard
+from opsdebug_ci.report import respelled
 
 
 @click.command()
@@ -63,7 +64,14 @@ def command(
         shard=parse_shard(shard) if shard else None,
         budget_s=settings.budget_s.of(stage),
     )
-    outcome = run_stage(selection, settings, world(), store_option=store)
+    outcome = run_stage(selection, settings, world())
     for note in outcome.notes:
         log(note)
-    return show(outcome.document, as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)
+    again = {
+        "--config": None if config is None else str(config),
+        "--python": python,
+        "--timeout": timeout,
+        "--store": store,
+    }
+    document = respelled(outcome.document, again)
+    return show(document, as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)

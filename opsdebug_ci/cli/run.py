@@ -12,6 +12,7 @@ from opsdebug_ci.model.vocabulary import ReferenceKind, Stage, Verifier
 from opsdebug_ci.pipeline.run import run
 from opsdebug_ci.pipeline.verification import Selection
 from opsdebug_ci.plan import parse_axes
+from opsdebug_ci.report import respelled
 
 CHECKS: dict[Verifier, tuple[ReferenceKind, ...]] = {
     Verifier.TORCH: (ReferenceKind.TORCH,),
@@ -72,4 +73,10 @@ def command(
         repeats=repeat,
     )
     settings = configuration(config, {"timeout": timeout, "python": python})
-    return show(run(selection, settings, world()), as_json=as_json, verbosity=verbosity)
+    again = {
+        "--config": None if config is None else str(config),
+        "--python": python,
+        "--timeout": timeout,
+        "--repeat": str(repeat) if repeat > 1 else None,
+    }
+    return show(respelled(run(selection, settings, world()), again), as_json=as_json, verbosity=verbosity)

@@ -1,6 +1,6 @@
 """What a child process may see of a GitHub job's environment: no token, and no file through which a step gives orders.
 
-Decides that the child, which starts the workers, gets no more than they do. What is secret is `model.credentials`' to say.
+Decides that the child, which starts the workers, gets no more than they do; `model.credentials` says what is secret.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ branches never write the store. Their code is not the project's yet; their docum
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from opsdebug_ci.github import ci_context, read_event
 from opsdebug_ci.model import KnownFailures
@@ -36,9 +35,7 @@ class CiOutcome:
     """What a reader of the log should know."""
 
 
-def run_stage(
-    selection: Selection, configuration: Configuration, world: World, *, store_option: str | None = None
-) -> CiOutcome:
+def run_stage(selection: Selection, configuration: Configuration, world: World) -> CiOutcome:
     """Run one stage: (1) prepare the store, (2) verify against the baseline, (3) probe the machine, (4) record.
 
     Raises:
@@ -61,19 +58,11 @@ def run_stage(
         calibrations = _calibrations(bench) if event.recording else ()
     if event.recording:
         store.append(document, calibrations)
-    hinted = replace(document, next=tuple(_with_store(command, store_option) for command in document.next))
     return CiOutcome(
-        document=hinted,
+        document=document,
         recorded=store.location if event.recording else None,
         notes=() if doubt is None else (doubt,),
     )
-
-
-def _with_store(command: str, store_option: str | None) -> str:
-    """The next command, told where the store is when that is not what the configuration says."""
-    if store_option is None or not command.startswith("opsdebug sql "):
-        return command
-    return f"{command} --store {shlex.quote(store_option)}"
 
 
 def _location(configuration: Configuration) -> str:

@@ -5,4 +5,5 @@ from opsdebug_ci.report.json_format import decode as decode
 from opsdebug_ci.report.json_format import encode as encode
 from opsdebug_ci.report.json_format import schema_text as schema_text
 from opsdebug_ci.report.markdown import markdown as markdown
+from opsdebug_ci.report.respelling import respelled as respelled
 from opsdebug_ci.report.text import text as text

@@ -103,16 +103,6 @@ def test_a_push_of_another_branch_writes_no_store(tmp_path: Path) -> None:
     assert run_stage(SMOKE, project.configuration(), project.world(environ)).recorded is None
 
 
-def test_the_next_command_knows_a_store_that_is_not_the_configured_one(project: Project, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "a store"
-    outcome = run_stage(
-        SMOKE, project.configuration(store=str(elsewhere)), project.world(), store_option=str(elsewhere)
-    )
-    assert outcome.document.next == (
-        f"opsdebug sql \"select operator, count(*) from accuracy group by 1\" --store '{elsewhere}'",
-    )
-
-
 def test_an_operator_that_does_not_fit_a_fixed_axis_is_skipped_and_says_so(project: Project) -> None:
     fixed = replace(SMOKE, stage=Stage.RUN, axes=parse_axes(layout="transposed"))
     document = run(fixed, project.configuration(), project.world())

@@ -1,0 +1,45 @@
+"""Next commands as this invocation must spell them: with the configuration, interpreter and store it was given.
+
+Decides which option belongs to which command. The stored document keeps the plain spelling.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+from opsdebug_ci.model.document import ObservationDocument, RunDocument
+
+KEPT: Mapping[str, tuple[str, ...]] = {
+    "run": ("--config", "--python", "--timeout", "--repeat"),
+    "ci": ("--config", "--python", "--timeout", "--store"),
+    "sql": ("--config", "--store"),
+    "doctor": ("--config",),
+}
+"""Options that a command of `opsdebug` must be given again."""
+
+
+def respelled(document: RunDocument, options: Mapping[str, str | None]) -> RunDocument:
+    """`document` with `options` (those that are not None) added to every next command that takes them."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if not given:
+        return document
+    return replace(
+        document,
+        next=tuple(_spelled(command, given) for command in document.next),
+        observations=tuple(_observation(observation, given) for observation in document.observations),
+    )
+
+
+def _observation(observation: ObservationDocument, given: Mapping[str, str]) -> ObservationDocument:
+    findings = tuple(replace(finding, next=_spelled(finding.next, given)) for finding in observation.findings)
+    return replace(observation, findings=findings)
+
+
+def _spelled(command: str, given: Mapping[str, str]) -> str:
+    words = command.split(maxsplit=2)
+    if len(words) < 2 or words[0] != "opsdebug":
+        return command
+    kept = [f"{name} {shlex.quote(given[name])}" for name in KEPT.get(words[1], ()) if name in given]
+    return " ".join([command, *(option for option in kept if option not in command)])
