@@ -14,7 +14,7 @@ elements if errors were Gaussian.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -29,6 +29,12 @@ MIN_LAMBDA = 6.0
 
 FALSE_ALARMS_PER_OUTPUT = 1e-3
 """Expected green violations per output under Gaussian errors."""
+
+LICENCE = 3.0
+"""How much more than the framework's own largest error in a row is forgiven in amber, where the kind is left open."""
+
+LICENCE_CAP = 4.0
+"""Tolerances beyond which the framework's error licenses nothing."""
 
 SELF_REFERENCE = 2.0
 """Factor where the reference makes errors of the same size as the operator: both of them may be off."""
@@ -112,6 +118,30 @@ def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -
         worst_case = rounding + gain * explained
     return Bound(
         rounding=rounding, tolerance=tolerance, worst_case=worst_case, exact=False, text=_words(terms, multiple, eta)
+    )
+
+
+def licensed(bound: Bound, expected: torch.Tensor, native: torch.Tensor) -> Bound:
+    """`bound` for an open kind: amber reaches as far as the framework's own result at native precision licenses.
+
+    Nothing is declared about where such an operator rounds in between, and a framework that rounds its intermediates to
+    half precision shows what is usual: LICENCE times its largest error in the same row, beyond the one rounding to the
+    output dtype that is granted anyway; but never more than LICENCE_CAP tolerances, so that a bad framework kernel
+    licenses nothing.
+
+    Args:
+        bound: the bound so far.
+        expected: float64 reference.
+        native: float64 copy of the framework's result at its own precision, same shape.
+    """
+    error = torch.nan_to_num((native - expected).abs(), nan=0.0, posinf=0.0, neginf=0.0)
+    inside = (error - bound.rounding).clamp_min_(0.0)
+    row = inside.amax(-1, keepdim=True) if inside.ndim and inside.numel() else inside
+    licence = torch.minimum(bound.rounding + LICENCE * row, LICENCE_CAP * bound.tolerance)
+    return replace(
+        bound,
+        worst_case=torch.maximum(bound.worst_case, licence),
+        text=f"{bound.text}; amber as the framework's own error licenses, at most {LICENCE_CAP:g} x the tolerance",
     )
 
 

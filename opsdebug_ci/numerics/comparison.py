@@ -16,7 +16,7 @@ from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import compute_format
 from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
-from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of
+from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, licensed
 from opsdebug_ci.numerics.classes import confusion, unravel
 from opsdebug_ci.numerics.disagreement import disagreement
 from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
@@ -161,7 +161,10 @@ class _Comparison:
         spread = self._output.spread
         if spread is not None and spread.deviation.shape != self._expected.shape:
             spread = None  # measured on a reference of another shape
-        return bound_of(self._expected, spread, terms, self._output.contract)
+        bound = bound_of(self._expected, spread, terms, self._output.contract)
+        native = self._others.get(ReferenceKind.TORCH)
+        open_kind = self._output.kind is Kind.AUTO and not self._output.contract.overrides_tolerance
+        return bound if native is None or not open_kind else licensed(bound, self._expected, native)
 
     def _framework_flushes(self) -> bool:
         """The framework's own result is zero where the truth is a subnormal of the compute format."""

@@ -12,7 +12,7 @@ from bounds_notation import wide
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.model.vocabulary import Kind
-from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, deviation_multiple
+from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, deviation_multiple, licensed
 from opsdebug_ci.numerics.spread import Spread
 
 Y = wide(0.0, 1.5, -300.0, 1e-30, math.inf, -math.inf, math.nan)
@@ -142,3 +142,22 @@ def test_the_bound_says_its_terms() -> None:
 
 def test_a_bound_of_nothing_is_empty() -> None:
     assert bound_of(torch.empty(0, 3, dtype=torch.float64), None, terms(), Contract()).tolerance.shape == (0, 3)
+
+
+def licence_of(native_errors: list[float]) -> list[float]:
+    """Worst cases of a row of ones, given the framework's errors in it; so far rounding is 0.1, worst case 1."""
+    expected = torch.ones(1, len(native_errors), dtype=torch.float64)
+    one, rounding = torch.ones_like(expected), torch.full_like(expected, 0.1)
+    bound = Bound(rounding=rounding, tolerance=one, worst_case=one, exact=False, text="so far")
+    native = expected + torch.tensor([native_errors], dtype=torch.float64)
+    return licensed(bound, expected, native).worst_case[0].tolist()
+
+
+def test_the_framework_licenses_three_times_its_inner_error_in_the_row() -> None:
+    assert licence_of([0.0, 0.6, 0.0]) == pytest.approx([1.6, 1.6, 1.6])
+    assert licence_of([0.0, 0.1, 0.0]) == [1.0, 1.0, 1.0], "rounding once licenses nothing"
+
+
+def test_a_bad_framework_kernel_licenses_no_more_than_the_cap() -> None:
+    assert licence_of([0.0, 500.0]) == [4.0, 4.0]
+    assert licence_of([math.nan, math.inf]) == [1.0, 1.0]

@@ -98,3 +98,22 @@ def test_selections_are_exact_even_where_the_kind_is_left_open() -> None:
     nudged = unary(lambda x: torch.relu(x) * (1 + 2.0**-22), torch.relu, kind="auto")
     assert judged(right, case_of(right, N=500)).verdict is Verdict.PASS
     assert judged(nudged, case_of(nudged, N=500)).verdict is Verdict.FAIL
+
+
+def rounded_gate(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The gate is rounded to the input dtype before the product, as the framework's own composition does."""
+    return torch.nn.functional.silu(a) * b
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("auto", Verdict.PASS), ("elementwise", Verdict.INCONCLUSIVE)])
+def test_an_open_kind_may_round_in_between_as_the_framework_does(kind: str, verdict: Verdict) -> None:
+    operator = Operator(
+        "gate",
+        rounded_gate,
+        {"a": tensor("N"), "b": tensor("N")},
+        {"torch": rounded_gate},
+        kind=kind,
+        dtypes=("float16",),
+        dims={"N": 5000},
+    )
+    assert judged(operator, case_of(operator)).verdict is verdict
