@@ -21,7 +21,7 @@ ERRORS = frozenset(name for name, value in vars(errors).items() if isinstance(va
 _IGNORE = re.compile(r"#\s*(?:type:\s*ignore(?:\[[^\]]*\])?|noqa(?::\s*[A-Z0-9, ]*[A-Z0-9])?)(?P<rest>.*)$")
 _REASON = re.compile(r"\s*(?:#|-)\s+\S+\s+\S+")
 _OPEN_WORK = re.compile(r"#.*\b(TODO|FIXME|XXX)\b")
-_DEVELOPMENT_PATH = re.compile(r"""(?<![\w.])/(?:work/(?:main|shared)|root|home/(?!runner\b)\w+|Users/\w+|tmp/dev)\b""")
+_DEVELOPMENT_PATH = re.compile(r"""(?<![\w.])/(?:root|home/(?!runner\b)\w+|Users/\w+)\b""")
 
 
 def ignores(module: Module) -> list[str]:
