@@ -62,7 +62,7 @@ class Interpreter:
     """Its numpy version; None when it has none."""
 
     mpmath: str | None
-    """Its mpmath version; None when it has none, and scalar functions then lack a precise reference."""
+    """Its mpmath version; None when it has none, and derived precise references are then float64 throughout."""
 
 
 class _Probe(msgspec.Struct):

@@ -47,10 +47,11 @@ class Vote:
     """The other reference."""
 
     disagreement: float | None
-    """Largest distance between the two, in units of a quarter of the operator's tolerance; None: not comparable."""
+    """Largest distance between the two over what is allowed to a reference of its kind (docs/measures.md); None: no
+    finite pair was compared."""
 
     elements: int
-    """Elements on which they differ by more than a quarter of the tolerance."""
+    """Elements on which they differ by more than that, or in class."""
 
     sides_with_operator: int
     """Elements the used reference rejects but this one accepts."""
@@ -142,7 +143,7 @@ class ProcessFacts:
     """Which reference or step, when the breadcrumb says."""
 
     log_tail: str
-    """Last 2,000 characters of what it wrote to standard error."""
+    """Last 2,000 characters of what it wrote to standard output and standard error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

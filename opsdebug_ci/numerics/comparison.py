@@ -218,7 +218,8 @@ class _Comparison:
         ]
 
     def _allowance(self, which: ReferenceKind, bound: Bound) -> torch.Tensor:
-        """How far another reference may be off: torch like any correct operator, float64 ones a quarter of that."""
+        """How far another reference may be off: torch the worst case of any operator; one in float64 a quarter of the
+        tolerance, or all of it where the operator works in float64 too."""
         if which is ReferenceKind.TORCH or self._used is ReferenceKind.TORCH:
             return bound.worst_case
         return bound.tolerance if self._output.arithmetic.compute.name == "float64" else QUARTER * bound.tolerance
