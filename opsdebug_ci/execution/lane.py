@@ -98,7 +98,8 @@ class Lane:
     def run(self, case: Case, repeats: int, operators: Describe) -> Observation:
         """What happens when `case` runs here, a worker's death included.
 
-        A worker that dies before it began the case fell to something earlier, so a fresh one is asked once more.
+        A worker that dies before it began the case fell to something earlier, so a fresh one is asked once more. One
+        that dies while it looks for the cause of a failure has told the failure before.
         """
         try:
             answer = self._run_once(case, repeats, operators)
@@ -106,7 +107,10 @@ class Lane:
                 answer = self._run_once(case, repeats, operators)
         except (WorkerError, EnvironmentLimitError) as fault:
             return Observation(case_id=case.id, status=Status.WORKER_BROKEN, reason=fault.message)
-        return observe_death(case, answer) if isinstance(answer, Death) else answer
+        if not isinstance(answer, Death):
+            return answer
+        known = None if answer.breadcrumb is None else answer.breadcrumb.observation
+        return observe_death(case, answer) if known is None or known.case_id != case.id else known
 
     def _run_once(self, case: Case, repeats: int, operators: Describe) -> Observation | Death:
         client = self._prepared(operators)

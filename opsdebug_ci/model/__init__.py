@@ -11,6 +11,7 @@ from opsdebug_ci.model.argument import scalar as scalar
 from opsdebug_ci.model.argument import tensor as tensor
 from opsdebug_ci.model.case import Case as Case
 from opsdebug_ci.model.checkpoint import checkpoint as checkpoint
+from opsdebug_ci.model.clue import Clue as Clue
 from opsdebug_ci.model.contract import Contract as Contract
 from opsdebug_ci.model.contract import Cost as Cost
 from opsdebug_ci.model.description import Catalogue as Catalogue

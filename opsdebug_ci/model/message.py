@@ -61,6 +61,9 @@ class Breadcrumb:
     detail: str | None = None
     """Which reference or step."""
 
+    observation: Observation | None = None
+    """What was observed so far, before a phase that only explains it: it stands if the worker does not survive that."""
+
 
 Reply = Union[Breadcrumb, Catalogue, Observation, Calibration, Machine]
 """Worker to control side; a request is answered by any number of breadcrumbs and then one of the others."""

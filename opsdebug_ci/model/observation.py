@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Status
 
 
@@ -201,6 +202,9 @@ class Observation:
 
     structure: str | None = None
     """How the operator's outputs differ in number or type from the reference's; None when they do not."""
+
+    clues: tuple[Clue, ...] = ()
+    """What the worker's rules say about the cause; empty unless an output failed."""
 
     durations: Durations | None = None
     """Where the time went; None when the worker did not live to say."""

@@ -6,22 +6,21 @@ against every reference) and which are disputed (another reference accepts them)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
 from opsdebug_ci.model.accuracy import Accuracy, ClassMismatch, WorstElement
-from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import compute_format
 from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
 from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, licensed
 from opsdebug_ci.numerics.classes import confusion, unravel
+from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.disagreement import disagreement
+from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
 from opsdebug_ci.numerics.readings import read
-from opsdebug_ci.numerics.spread import Arithmetic, Spread
 from opsdebug_ci.numerics.violations import (
     Violations,
     float_violations,
@@ -38,43 +37,16 @@ QUARTER = 0.25
 """Two float64 references agree when they differ by at most this share of the operator's tolerance."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedOutput:
-    """One output and everything it is compared with."""
-
-    name: str
-    """Output name."""
-
-    kind: Kind
-    """How to compare it."""
-
-    actual: torch.Tensor
-    """What the operator returned."""
-
-    references: Mapping[ReferenceKind, torch.Tensor]
-    """What each reference returned: `torch` at its native dtype, the others in float64 or integers. At least one."""
-
-    derived_precise: bool
-    """The precise reference is the torch reference lifted to float64, so the two share their formula."""
-
-    spread: Spread | None
-    """Spread of correct evaluations; None where the kind is exact or nothing could be run with noise."""
-
-    arithmetic: Arithmetic
-    """Precision the operator promises to work in."""
-
-    contract: Contract
-    """What it promises."""
-
-    index_source: torch.Tensor | None
-    """Values an index output points into."""
-
-    index_axis: int | None
-    """Axis of them, or None to infer it."""
-
-
 def compare(output: ComparedOutput) -> OutputReading:
-    """Read one output. Shapes that differ leave `accuracy` None; nothing else can be said then."""
+    """Read one output, as `examine` does."""
+    return examine(output)[0]
+
+
+def examine(output: ComparedOutput) -> tuple[OutputReading, Failure | None]:
+    """Read one output, and hand out what explains it when an element of it is rejected.
+
+    Shapes that differ leave `accuracy` None; nothing else can be said then.
+    """
     used = _used(output)
     wanted = output.references[used]
     native = output.references.get(ReferenceKind.TORCH)
@@ -94,10 +66,12 @@ def compare(output: ComparedOutput) -> OutputReading:
         confidence=Confidence.MEDIUM,
     )
     if output.actual.shape != wanted.shape:
-        return reading
+        return reading, None
     if wanted.is_floating_point() and not output.actual.is_floating_point():
         output = replace(output, actual=output.actual.double())
-    return _Comparison(output, used).reading(reading)
+    comparison = _Comparison(output, used)
+    reading = comparison.reading(reading)
+    return reading, comparison.failure() if reading.rejected else None
 
 
 def _used(output: ComparedOutput) -> ReferenceKind:
@@ -143,6 +117,25 @@ class _Comparison:
             disputed=int((red & accepted).sum()),
             votes=tuple(votes),
             confidence=self._confidence(votes),
+        )
+
+    def failure(self) -> Failure:
+        """What rules see of this output; it has an element that is rejected."""
+        output, bound = self._output, self._bound
+        spread = output.spread
+        fits = spread is not None and spread.deviation.shape == self._expected.shape
+        return Failure(
+            output=output.name,
+            kind=output.kind,
+            actual=output.actual,
+            expected=self._expected,
+            bad=self._violations.over,
+            tolerance=None if bound is None else bound.tolerance,
+            deviation=spread.deviation if spread is not None and fits and bound is not None else None,
+            compute=output.arithmetic.compute,
+            accumulate=output.arithmetic.accumulate,
+            arguments=output.arguments,
+            dims=output.dims,
         )
 
     def _make_bound(self) -> Bound | None:

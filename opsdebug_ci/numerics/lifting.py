@@ -61,6 +61,25 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
         return result if self._observer is None else self._observer(func, before, wide, result)
 
 
+class ObservedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch types its metaclass hook partly
+    """Dispatch mode that shows every ATen call below autograd to an observer, at the precision it is written for."""
+
+    def __init__(self, observer: NodeObserver | None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # as above
+        self._observer = observer
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # NOTE: as in LiftedMode
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        before = _copied_where_written(func, args) if _writes(func) and self._observer is not None else args
+        result = func(*args, **(kwargs or {}))
+        return result if self._observer is None else self._observer(func, before, kwargs or {}, result)
+
+
 @contextmanager
 def lifted(observer: NodeObserver | None = None) -> Iterator[None]:
     """Run the block with float64 as default dtype, lifted casts, and fused attention written out.

@@ -5,6 +5,7 @@
 (3) launches of the operator      -> raised, skipped when it says Unsupported
 (4) references                    -> reference_broken when none answered and one should have
 (5) comparison, output by output
+(6) investigation of the outputs that failed
 
 Deliberately draws no verdict.
 """
@@ -24,13 +25,17 @@ from opsdebug_ci.model.dtype import FLOAT_FORMATS, TF32, FloatFormat, compute_fo
 from opsdebug_ci.model.message import Breadcrumb, RunCase
 from opsdebug_ci.model.observation import Durations, Observation, OutputReading
 from opsdebug_ci.model.vocabulary import Kind, Phase, ReferenceKind, Status
-from opsdebug_ci.numerics.comparison import ComparedOutput, compare
+from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.comparison import examine
+from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.exceptions import facts_of
+from opsdebug_ci.worker.investigation import deadline, investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
+from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.references import ReferenceAnswers, References
 
 MISTAKES = (AttributeError, NameError, ImportError)
@@ -42,12 +47,25 @@ Trail = Callable[[Breadcrumb], None]
 
 def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
     """Run one case of `operator`. Nothing the operator or its references raise escapes."""
-    case, started = request.case, time.perf_counter_ns()
+    started = time.perf_counter_ns()
     trail(Breadcrumb(phase=Phase.INPUTS))
+    return _run(operator, request, trail, started, arguments=None, explaining=True)
+
+
+def _run(
+    operator: Operator,
+    request: RunCase,
+    trail: Trail,
+    started_ns: int,
+    *,
+    arguments: Arguments | None,
+    explaining: bool,
+) -> Observation:
+    case = request.case
     try:
         with isolated(case.seed):
             _check_domain(operator, case)
-            arguments = make_arguments(operator, case)
+            made = make_arguments(operator, case) if arguments is None else arguments
     except Unsupported as refusal:
         return Observation(case_id=case.id, status=Status.SKIPPED, reason=str(refusal) or "unsupported")
     except OpsdebugError as error:
@@ -57,7 +75,10 @@ def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
             reason=": ".join(part for part in (error.message, error.next_step) if part),
             exception=facts_of(error.__cause__ or error),
         )
-    return _CaseRun(operator=operator, request=request, arguments=arguments, trail=trail, started_ns=started).observe()
+    run = _CaseRun(
+        operator=operator, request=request, arguments=made, trail=trail, started_ns=started_ns, explaining=explaining
+    )
+    return run.observe()
 
 
 def _check_domain(operator: Operator, case: Case) -> None:
@@ -97,6 +118,9 @@ class _CaseRun:
 
     started_ns: int
     """When the case began, on the monotonic clock."""
+
+    explaining: bool
+    """Failing outputs are investigated; not in a run that is itself a probe."""
 
     def observe(self) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
@@ -158,11 +182,11 @@ class _CaseRun:
 
     def _compared(self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int) -> Observation:
         structure = _structure_mismatch(launch, answers)
-        outputs = () if structure or not answers.outputs else self._outputs(launch, answers)
-        return Observation(
+        examined = [] if structure or not answers.outputs else self._examined(launch, answers)
+        observation = Observation(
             case_id=self.request.case.id,
             status=Status.RAN,
-            outputs=outputs,
+            outputs=tuple(reading for reading, _ in examined),
             references=tuple(answers.readings),
             memory=launch.memory,
             repeat_mismatches=launch.repeat_mismatches,
@@ -170,8 +194,27 @@ class _CaseRun:
             structure=structure,
             durations=self._durations(launch.duration_ns, reference_ns),
         )
+        failures = [failure for _, failure in examined if failure is not None]
+        return self._explained(observation, failures, launch) if failures and self.explaining else observation
 
-    def _outputs(self, launch: LaunchReading, answers: ReferenceAnswers) -> tuple[OutputReading, ...]:
+    def _explained(self, observation: Observation, failures: list[Failure], launch: LaunchReading) -> Observation:
+        self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
+        scene = Scene(
+            operator=self.operator,
+            case=self.request.case,
+            arguments=self.arguments,
+            outputs=launch.outputs,
+            verify=self._verify,
+            deadline_ns=deadline(),
+        )
+        return replace(observation, clues=investigate(scene, failures))
+
+    def _verify(self, case: Case, arguments: Arguments | None) -> Observation:
+        """Another run of the operator, silent and unexplained."""
+        now = time.perf_counter_ns()
+        return _run(self.operator, RunCase(case=case), _silent, now, arguments=arguments, explaining=False)
+
+    def _examined(self, launch: LaunchReading, answers: ReferenceAnswers) -> list[tuple[OutputReading, Failure | None]]:
         index = self.operator.contract.index
         sources = [v for v in self.arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
         derived = any(r.derived and r.answered for r in answers.readings)
@@ -180,7 +223,7 @@ class _CaseRun:
             kind = self.operator.kind_of(name, position)
             named = self.arguments[index[0]] if index else sources[0] if len(sources) == 1 else None
             readings.append(
-                compare(
+                examine(
                     ComparedOutput(
                         name=name,
                         kind=kind,
@@ -192,10 +235,12 @@ class _CaseRun:
                         contract=self.operator.contract,
                         index_source=named if kind is Kind.INDEX else None,
                         index_axis=index[1] if index else None,
+                        arguments=dict(self.arguments.items()),
+                        dims=self.request.case.dims,
                     )
                 )
             )
-        return tuple(readings)
+        return readings
 
     def _blank(self, status: Status, reason: str | None) -> Observation:
         return Observation(case_id=self.request.case.id, status=status, reason=reason)
@@ -204,6 +249,10 @@ class _CaseRun:
         return Durations(
             total_ns=time.perf_counter_ns() - self.started_ns, function_ns=function_ns, reference_ns=reference_ns
         )
+
+
+def _silent(_: Breadcrumb) -> None:
+    """Where the breadcrumbs of a probe go: its phase is known."""
 
 
 def _misdeclared(operator: Operator, arguments: Arguments, outputs: tuple[str, ...]) -> str | None:

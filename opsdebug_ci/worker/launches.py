@@ -102,6 +102,10 @@ class Launcher:
             duration_ns=self.duration_ns,
         )
 
+    def once(self) -> Outputs:
+        """One plain launch on copies of the arguments; raises as `observe` does."""
+        return self._launch(FILL_A, watched=False)
+
     def _watched_launch(self, byte: int) -> Outputs:
         if self._watchable:
             try:

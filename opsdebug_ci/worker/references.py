@@ -17,7 +17,7 @@ from opsdebug_ci.guard import clone_values
 from opsdebug_ci.model.observation import ReferenceReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.formats import float_format
-from opsdebug_ci.numerics.lifting import NodeObserver, call_lifted, widen
+from opsdebug_ci.numerics.lifting import NodeObserver, ObservedMode, call_lifted, widen
 from opsdebug_ci.numerics.spread import Arithmetic, ReferenceRun, Spread, measure_spread
 from opsdebug_ci.operators import Arguments, Operator, positional_outputs
 from opsdebug_ci.worker.exceptions import text_of
@@ -85,6 +85,23 @@ class References:
         if answers.outputs and not self._all_exact():
             answers.spreads = self._spread(arithmetic, answers)
         return answers
+
+    def altered(self, arguments: Arguments, observer: NodeObserver | None) -> Tensors:
+        """Outputs of the torch reference in float64 on other arguments, or with results of its steps replaced.
+
+        Raises whatever the reference raises. References of `quantize` kinds run as they are written.
+        """
+        function = self._operator.references[ReferenceKind.TORCH]
+        lifting = not any(kind is Kind.QUANTIZE for kind in self._kinds())
+        copies = clone_values(arguments.values)
+        own = Arguments(names=arguments.names, values=copies, by_keyword=arguments.by_keyword)
+        if lifting:
+            own = own.map(lambda _, value: widen(value))
+        with isolated(self._seed):
+            if lifting:
+                return positional_outputs(call_lifted(lambda: own.call(function), observer))
+            with torch.no_grad(), ObservedMode(observer):
+                return positional_outputs(own.call(function))
 
     def _derive(self, answers: ReferenceAnswers) -> None:
         function = self._operator.references.get(ReferenceKind.TORCH)

@@ -11,7 +11,8 @@ from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import FLOAT_FORMATS, compute_format
 from opsdebug_ci.model.observation import OutputReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
-from opsdebug_ci.numerics.comparison import ComparedOutput, compare
+from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.comparison import compare
 from opsdebug_ci.numerics.draws import Draws
 from opsdebug_ci.numerics.formats import dtype_name
 from opsdebug_ci.numerics.lifting import call_lifted, widen

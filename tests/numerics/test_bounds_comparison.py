@@ -12,7 +12,8 @@ from bounds_notation import arithmetic, drawn, wide
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.observation import OutputReading
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
-from opsdebug_ci.numerics.comparison import ComparedOutput, compare
+from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.comparison import compare
 from opsdebug_ci.numerics.spread import Spread
 
 TORCH, NAIVE, PRECISE = ReferenceKind.TORCH, ReferenceKind.NAIVE, ReferenceKind.PRECISE

@@ -8,7 +8,8 @@ from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.model.observation import OutputReading
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind
-from opsdebug_ci.numerics.comparison import ComparedOutput, compare
+from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.comparison import compare
 from opsdebug_ci.numerics.spread import Arithmetic, Spread
 
 SINGLE = FLOAT_FORMATS["float32"]

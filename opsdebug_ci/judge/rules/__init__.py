@@ -8,6 +8,7 @@ from __future__ import annotations
 from opsdebug_ci.judge.rules.amber import amber
 from opsdebug_ci.judge.rules.breakage import breakage
 from opsdebug_ci.judge.rules.broken_reference import broken_reference
+from opsdebug_ci.judge.rules.clues import clues
 from opsdebug_ci.judge.rules.crash import crash
 from opsdebug_ci.judge.rules.dissent import dissent
 from opsdebug_ci.judge.rules.exception import exception
@@ -35,6 +36,7 @@ ENDINGS: tuple[Rule, ...] = (crash, hang, memory_limit, breakage)
 """What broke or ended the worker, whoever is to blame. Silent where the operator ran or raised."""
 
 CAUSES: tuple[Rule, ...] = (
+    clues,
     exception,
     oob_write,
     input_mutated,

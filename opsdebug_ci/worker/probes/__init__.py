@@ -1,0 +1,18 @@
+"""Probes: the few extra launches that tell causes apart, made only after a failure.
+
+Adding one: a module here with one function, a line in PROBES, a planted defect and a clean twin in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.worker.probes.scene import Scene as Scene
+
+Probe = Callable[[Scene, Failure], Iterable[Clue]]
+"""Yields nothing when it has nothing to say. Its docstring says what it launches and what it is told apart from."""
+
+PROBES: tuple[Probe, ...] = ()
+"""Every probe, the most telling first: what comes late may find the time used up."""

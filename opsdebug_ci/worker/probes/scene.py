@@ -1,0 +1,98 @@
+"""What a probe can do: launch the operator again, ask its reference again, verify it again on other inputs.
+
+Decides how probes run: on copies, isolated, within one budget of time. Deliberately explains nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+
+from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.vocabulary import Status
+from opsdebug_ci.numerics.lifting import NodeObserver
+from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault, Outputs
+from opsdebug_ci.worker.references import References
+
+Verify = Callable[[Case, "Arguments | None"], Observation]
+"""Run a case without looking for causes, on the given arguments or on its own."""
+
+PROBE_FAULTS = (OperatorFault, NotAnOutput, Unsupported, OpsdebugError)
+"""What a launch may end in besides outputs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One failed case, to be probed. Never leaves the worker."""
+
+    operator: Operator
+    """The operator that failed."""
+
+    case: Case
+    """The case it failed on."""
+
+    arguments: Arguments
+    """Its pristine arguments."""
+
+    outputs: Outputs
+    """What it returned, by name."""
+
+    verify: Verify
+    """Runs a case without looking for causes."""
+
+    deadline_ns: int
+    """When probing ends, on the monotonic clock of `time.perf_counter_ns`."""
+
+    @property
+    def expired(self) -> bool:
+        """The budget is used up: begin nothing new."""
+        return time.perf_counter_ns() >= self.deadline_ns
+
+    def launch(self, arguments: Arguments) -> Outputs | None:
+        """Outputs of one plain launch on copies of `arguments`; None when it ends in anything else."""
+        launcher = Launcher(self.operator, arguments, self.case.seed)
+        try:
+            return launcher.once()
+        except PROBE_FAULTS:
+            return None
+
+    def reference(self, arguments: Arguments, observer: NodeObserver | None = None) -> list[torch.Tensor] | None:
+        """Outputs of the torch reference in float64 on `arguments`, its steps shown to `observer`.
+
+        None when there is no such reference, or it raised.
+        """
+        references = References(self.operator, arguments, _unheard, self.case.seed)
+        try:
+            return references.altered(arguments, observer)
+        except BaseException:  # noqa: BLE001 - user code on arguments it was not written for; exits too
+            return None
+
+    def position(self, output: str) -> int:
+        """Place of an output among the operator's and the references' outputs."""
+        return list(self.outputs).index(output)
+
+    def passes(self, arguments: Arguments) -> bool | None:
+        """Whether the operator is right on other arguments; None when that cannot be said."""
+        return _passed(self.verify(self.case, arguments))
+
+    def passes_at(self, dims: Mapping[str, int]) -> bool | None:
+        """Whether the operator is right at other dims, all else as in the case; None when that cannot be said."""
+        return _passed(self.verify(replace(self.case, dims={**self.case.dims, **dims}), None))
+
+
+def _passed(observation: Observation) -> bool | None:
+    if observation.status is not Status.RAN or observation.structure or not observation.outputs:
+        return None
+    if any(output.accuracy is None for output in observation.outputs):
+        return False
+    return not any(output.rejected or output.disputed for output in observation.outputs)
+
+
+def _unheard(_: str) -> None:
+    """Probes leave no breadcrumbs: the phase is known."""
