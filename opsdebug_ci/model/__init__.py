@@ -45,6 +45,8 @@ from opsdebug_ci.model.observation import ProcessFacts as ProcessFacts
 from opsdebug_ci.model.observation import ReferenceReading as ReferenceReading
 from opsdebug_ci.model.observation import TensorFacts as TensorFacts
 from opsdebug_ci.model.observation import Vote as Vote
+from opsdebug_ci.model.property import Property as Property
+from opsdebug_ci.model.property import PropertyReading as PropertyReading
 from opsdebug_ci.model.run import CiContext as CiContext
 from opsdebug_ci.model.run import Revision as Revision
 from opsdebug_ci.model.run import RunRecord as RunRecord

@@ -65,4 +65,5 @@ class Case:
     def name(self) -> str:
         """What people read: every axis of the case in one word."""
         dims = ",".join(f"{name}={size}" for name, size in self.dims.items())
-        return f"{self.operator}[{dims} {self.dtype} {self.layout} {self.inputs} seed={self.seed} {self.device}]"
+        way = "" if self.direction is Direction.FORWARD else f" {self.direction}"
+        return f"{self.operator}[{dims} {self.dtype} {self.layout} {self.inputs} seed={self.seed} {self.device}{way}]"

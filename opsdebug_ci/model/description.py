@@ -78,6 +78,9 @@ class OperatorDescription:
     source_files: tuple[str, ...]
     """Every project file its module imports, itself included; what `--changed` compares."""
 
+    backward: bool = False
+    """Its gradients are to be verified as well."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryFault:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.property import PropertyReading
 from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Status
 
 
@@ -205,6 +206,9 @@ class Observation:
 
     clues: tuple[Clue, ...] = ()
     """What the worker's rules say about the cause; empty unless an output failed."""
+
+    properties: tuple[PropertyReading, ...] = ()
+    """Properties beyond values that were looked at; empty on most cases."""
 
     durations: Durations | None = None
     """Where the time went; None when the worker did not live to say."""

@@ -97,10 +97,20 @@ class Verifier(Word):
     ALL = "all"
 
 
+class CheckpointMode(Word):
+    """What a trace looks at."""
+
+    ALL = "all"
+    HEALTH = "health"
+    NONE = "none"
+
+
 class Direction(Word):
     """Which way the operator is run."""
 
     FORWARD = "forward"
+    BACKWARD = "backward"
+    """Gradients of the outputs with respect to the floating arguments."""
 
 
 class Stage(Word):

@@ -42,6 +42,7 @@ def _described(item: FoundOperator, root: Path) -> OperatorDescription:
         source_file=source_file,
         source_line=source_line,
         source_files=source_files(item.module, root),
+        backward=operator.backward,
     )
 
 
