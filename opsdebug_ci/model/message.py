@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Union
 
+from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.description import Catalogue
 from opsdebug_ci.model.machine import Calibration, Machine
 from opsdebug_ci.model.observation import Observation
-from opsdebug_ci.model.vocabulary import Phase
+from opsdebug_ci.model.region import Region
+from opsdebug_ci.model.trace import CaseTrace
+from opsdebug_ci.model.vocabulary import CheckpointMode, Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,41 @@ class Identify:
     """Say which machine this is."""
 
 
-Request = Union[Describe, RunCase, Calibrate, Identify]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeCase:
+    """Run one case and hold a region of one output against the rest of it."""
+
+    case: Case
+    """What to run."""
+
+    region: Region | None
+    """Which region; None: all of the output."""
+
+    output: str | None = None
+    """Which output; None: the worst one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceCase:
+    """Run one case and hold its steps against those of its references."""
+
+    case: Case
+    """What to run."""
+
+    mode: CheckpointMode
+    """What to look at."""
+
+    health_limit: float
+    """Magnitude that counts as unhealthy."""
+
+    health_limits: Mapping[str, float]
+    """The same for some dtypes."""
+
+    step_limit: int | None = None
+    """Steps to look at besides the outputs, None: all of them."""
+
+
+Request = Union[Describe, RunCase, AttributeCase, TraceCase, Calibrate, Identify]
 """Control side to worker."""
 
 
@@ -65,5 +103,5 @@ class Breadcrumb:
     """What was observed so far, before a phase that only explains it: it stands if the worker does not survive that."""
 
 
-Reply = Union[Breadcrumb, Catalogue, Observation, Calibration, Machine]
+Reply = Union[Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, Calibration, Machine]
 """Worker to control side; a request is answered by any number of breadcrumbs and then one of the others."""

@@ -42,10 +42,11 @@ def compare(output: ComparedOutput) -> OutputReading:
     return examine(output)[0]
 
 
-def examine(output: ComparedOutput) -> tuple[OutputReading, Failure | None]:
+def examine(output: ComparedOutput, *, passing: bool = False) -> tuple[OutputReading, Failure | None]:
     """Read one output, and hand out what explains it when an element of it is rejected.
 
-    Shapes that differ leave `accuracy` None; nothing else can be said then.
+    With `passing` its elements are handed out even when none is; `bad` may then be False everywhere. Shapes that
+    differ leave `accuracy` None; nothing else can be said then.
     """
     used = _used(output)
     wanted = output.references[used]
@@ -71,7 +72,7 @@ def examine(output: ComparedOutput) -> tuple[OutputReading, Failure | None]:
         output = replace(output, actual=output.actual.double())
     comparison = _Comparison(output, used)
     reading = comparison.reading(reading)
-    return reading, comparison.failure() if reading.rejected else None
+    return reading, comparison.failure() if reading.rejected or passing else None
 
 
 def _used(output: ComparedOutput) -> ReferenceKind:

@@ -20,10 +20,8 @@ import torch
 
 from opsdebug_ci.errors import InputsError, OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
-from opsdebug_ci.model.contract import Contract
-from opsdebug_ci.model.dtype import FLOAT_FORMATS, TF32, FloatFormat, compute_format
 from opsdebug_ci.model.message import Breadcrumb, RunCase
-from opsdebug_ci.model.observation import Durations, Observation, OutputReading
+from opsdebug_ci.model.observation import Durations, Observation
 from opsdebug_ci.model.vocabulary import Kind, Phase, ReferenceKind, Status
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
@@ -31,6 +29,7 @@ from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
+from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.investigation import deadline, investigate
 from opsdebug_ci.worker.isolation import isolated
@@ -44,12 +43,18 @@ MISTAKES = (AttributeError, NameError, ImportError)
 Trail = Callable[[Breadcrumb], None]
 """Where breadcrumbs go before each phase."""
 
+Witness = Callable[[Arguments, list[ComparedOutput]], None]
+"""Is shown the arguments of a case and its outputs beside their references, after they were compared."""
 
-def run_case(operator: Operator, request: RunCase, trail: Trail) -> Observation:
-    """Run one case of `operator`. Nothing the operator or its references raise escapes."""
+
+def run_case(operator: Operator, request: RunCase, trail: Trail, witness: Witness | None = None) -> Observation:
+    """Run one case of `operator`. Nothing the operator or its references raise escapes.
+
+    A `witness` looks into the case itself, so nothing else does: no cause is sought then.
+    """
     started = time.perf_counter_ns()
     trail(Breadcrumb(phase=Phase.INPUTS))
-    return _run(operator, request, trail, started, arguments=None, explaining=True)
+    return _run(operator, request, trail, started, arguments=None, explaining=witness is None, witness=witness)
 
 
 def _run(
@@ -60,6 +65,7 @@ def _run(
     *,
     arguments: Arguments | None,
     explaining: bool,
+    witness: Witness | None = None,
 ) -> Observation:
     case = request.case
     try:
@@ -76,7 +82,13 @@ def _run(
             exception=facts_of(error.__cause__ or error),
         )
     run = _CaseRun(
-        operator=operator, request=request, arguments=made, trail=trail, started_ns=started_ns, explaining=explaining
+        operator=operator,
+        request=request,
+        arguments=made,
+        trail=trail,
+        started_ns=started_ns,
+        explaining=explaining,
+        witness=witness,
     )
     return run.observe()
 
@@ -122,6 +134,9 @@ class _CaseRun:
     explaining: bool
     """Failing outputs are investigated; not in a run that is itself a probe."""
 
+    witness: Witness | None = None
+    """Who is shown the outputs beside their references."""
+
     def observe(self) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
         launcher = Launcher(self.operator, self.arguments, self.request.case.seed)
@@ -166,23 +181,12 @@ class _CaseRun:
         return references.ask(which or self.request.case.checks, self._arithmetic())
 
     def _arithmetic(self) -> Arithmetic:
-        case, contract = self.request.case, self.operator.contract
-        compute = compute_format(case.dtype)
-        own, declared = FLOAT_FORMATS.get(case.dtype), FLOAT_FORMATS[contract.accumulate]
-        wider = own if own is not None and own.precision > declared.precision else declared
-        kinds = self.operator.kinds
-        forgiving = kinds is Kind.AUTO or (isinstance(kinds, dict) and Kind.AUTO in kinds.values())
-        return Arithmetic(
-            compute=compute,
-            accumulate=wider,
-            declared_operand=_declared_operand(contract, case),
-            operand=FLOAT_FORMATS.get(case.dtype) if forgiving else None,
-            seed=case.seed,
-        )
+        return arithmetic_of(self.operator, self.request.case)
 
     def _compared(self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int) -> Observation:
         structure = _structure_mismatch(launch, answers)
-        examined = [] if structure or not answers.outputs else self._examined(launch, answers)
+        compared = [] if structure or not answers.outputs else self._beside(launch, answers)
+        examined = [examine(output) for output in compared]
         observation = Observation(
             case_id=self.request.case.id,
             status=Status.RAN,
@@ -194,6 +198,8 @@ class _CaseRun:
             structure=structure,
             durations=self._durations(launch.duration_ns, reference_ns),
         )
+        if self.witness is not None:
+            self.witness(self.arguments, compared)
         failures = [failure for _, failure in examined if failure is not None]
         return self._explained(observation, failures, launch) if failures and self.explaining else observation
 
@@ -214,33 +220,32 @@ class _CaseRun:
         now = time.perf_counter_ns()
         return _run(self.operator, RunCase(case=case), _silent, now, arguments=arguments, explaining=False)
 
-    def _examined(self, launch: LaunchReading, answers: ReferenceAnswers) -> list[tuple[OutputReading, Failure | None]]:
+    def _beside(self, launch: LaunchReading, answers: ReferenceAnswers) -> list[ComparedOutput]:
+        """Every output beside what the references answered."""
         index = self.operator.contract.index
         sources = [v for v in self.arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
         derived = any(r.derived and r.answered for r in answers.readings)
-        readings = []
+        compared = []
         for position, (name, actual) in enumerate(launch.outputs.items()):
             kind = self.operator.kind_of(name, position)
             named = self.arguments[index[0]] if index else sources[0] if len(sources) == 1 else None
-            readings.append(
-                examine(
-                    ComparedOutput(
-                        name=name,
-                        kind=kind,
-                        actual=actual,
-                        references={which: outputs[position] for which, outputs in answers.outputs.items()},
-                        derived_precise=derived,
-                        spread=answers.spreads[position] if answers.spreads else None,
-                        arithmetic=self._arithmetic(),
-                        contract=self.operator.contract,
-                        index_source=named if kind is Kind.INDEX else None,
-                        index_axis=index[1] if index else None,
-                        arguments=dict(self.arguments.items()),
-                        dims=self.request.case.dims,
-                    )
+            compared.append(
+                ComparedOutput(
+                    name=name,
+                    kind=kind,
+                    actual=actual,
+                    references={which: outputs[position] for which, outputs in answers.outputs.items()},
+                    derived_precise=derived,
+                    spread=answers.spreads[position] if answers.spreads else None,
+                    arithmetic=self._arithmetic(),
+                    contract=self.operator.contract,
+                    index_source=named if kind is Kind.INDEX else None,
+                    index_axis=index[1] if index else None,
+                    arguments=dict(self.arguments.items()),
+                    dims=self.request.case.dims,
                 )
             )
-        return readings
+        return compared
 
     def _blank(self, status: Status, reason: str | None) -> Observation:
         return Observation(case_id=self.request.case.id, status=status, reason=reason)
@@ -266,15 +271,6 @@ def _misdeclared(operator: Operator, arguments: Arguments, outputs: tuple[str, .
     if index is not None and isinstance(source, torch.Tensor) and not -source.ndim <= index[1] < source.ndim:
         return f"`Contract.index` names axis {index[1]} of `{index[0]}`, which has {source.ndim} axes"
     return None
-
-
-def _declared_operand(contract: Contract, case: Case) -> FloatFormat | None:
-    """Format the contract rounds operands of products to; the coarser one when it names two."""
-    declared = [
-        *([TF32] if "tf32" in contract.allow and case.dtype == "float32" else []),
-        *([FLOAT_FORMATS[case.dtype]] if "low_precision_p" in contract.allow and case.dtype in FLOAT_FORMATS else []),
-    ]
-    return min(declared, key=lambda fmt: fmt.precision, default=None)
 
 
 def _structure_mismatch(launch: LaunchReading, answers: ReferenceAnswers) -> str | None:

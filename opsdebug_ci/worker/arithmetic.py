@@ -1,0 +1,38 @@
+"""The precision an operator promises to work in on one case.
+
+Decides how contract, dtype and kind combine. Deliberately measures nothing.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.contract import Contract
+from opsdebug_ci.model.dtype import FLOAT_FORMATS, TF32, FloatFormat, compute_format
+from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.numerics.spread import Arithmetic
+from opsdebug_ci.operators import Operator
+
+
+def arithmetic_of(operator: Operator, case: Case) -> Arithmetic:
+    """Formats of the operator's steps, accumulators and operands on `case`."""
+    contract = operator.contract
+    own, declared = FLOAT_FORMATS.get(case.dtype), FLOAT_FORMATS[contract.accumulate]
+    wider = own if own is not None and own.precision > declared.precision else declared
+    kinds = operator.kinds
+    forgiving = kinds is Kind.AUTO or (isinstance(kinds, dict) and Kind.AUTO in kinds.values())
+    return Arithmetic(
+        compute=compute_format(case.dtype),
+        accumulate=wider,
+        declared_operand=_declared_operand(contract, case),
+        operand=FLOAT_FORMATS.get(case.dtype) if forgiving else None,
+        seed=case.seed,
+    )
+
+
+def _declared_operand(contract: Contract, case: Case) -> FloatFormat | None:
+    """Format the contract rounds operands of products to; the coarser one when it names two."""
+    declared = [
+        *([TF32] if "tf32" in contract.allow and case.dtype == "float32" else []),
+        *([FLOAT_FORMATS[case.dtype]] if "low_precision_p" in contract.allow and case.dtype in FLOAT_FORMATS else []),
+    ]
+    return min(declared, key=lambda fmt: fmt.precision, default=None)
