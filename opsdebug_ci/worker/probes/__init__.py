@@ -9,10 +9,15 @@ from collections.abc import Callable, Iterable
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.worker.probes.altered_reference import altered_reference
+from opsdebug_ci.worker.probes.contiguous_copy import contiguous_copy
+from opsdebug_ci.worker.probes.foreign_bytes import foreign_bytes
+from opsdebug_ci.worker.probes.overwritten import overwritten
 from opsdebug_ci.worker.probes.scene import Scene as Scene
+from opsdebug_ci.worker.probes.sizes import sizes
 
 Probe = Callable[[Scene, Failure], Iterable[Clue]]
 """Yields nothing when it has nothing to say. Its docstring says what it launches and what it is told apart from."""
 
-PROBES: tuple[Probe, ...] = ()
+PROBES: tuple[Probe, ...] = (altered_reference, contiguous_copy, foreign_bytes, sizes, overwritten)
 """Every probe, the most telling first: what comes late may find the time used up."""

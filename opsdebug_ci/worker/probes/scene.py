@@ -17,6 +17,8 @@ from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Status
 from opsdebug_ci.numerics.lifting import NodeObserver
 from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.worker.arguments import make_arguments
+from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault, Outputs
 from opsdebug_ci.worker.references import References
 
@@ -76,6 +78,11 @@ class Scene:
     def position(self, output: str) -> int:
         """Place of an output among the operator's and the references' outputs."""
         return list(self.outputs).index(output)
+
+    def arguments_at(self, dims: Mapping[str, int]) -> Arguments:
+        """Pristine arguments at other dims, all else as in the case. Raises as `make_arguments` does."""
+        with isolated(self.case.seed):
+            return make_arguments(self.operator, replace(self.case, dims={**self.case.dims, **dims}))
 
     def passes(self, arguments: Arguments) -> bool | None:
         """Whether the operator is right on other arguments; None when that cannot be said."""

@@ -1,0 +1,75 @@
+"""The semantic-variant library: what each step of a reference might have been instead.
+
+A member reproduces the reference when nothing is altered; its sibling, with one call altered, may reproduce the
+operator's output. Names play no part: only results are compared. Adding a rule: a function in a module here, a line in
+CALL_RULES or ARGUMENT_RULES, a planted defect and a clean twin in the tests.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.numerics.variants.activations import activations
+from opsdebug_ci.numerics.variants.arguments import ArgumentRule as ArgumentRule
+from opsdebug_ci.numerics.variants.arguments import (
+    broadcast_argument,
+    dense_argument,
+    moved_argument,
+    narrowed_argument,
+    replaced_argument,
+    special_argument,
+)
+from opsdebug_ci.numerics.variants.axes import axes
+from opsdebug_ci.numerics.variants.call import Alternative as Alternative
+from opsdebug_ci.numerics.variants.call import Call as Call
+from opsdebug_ci.numerics.variants.call import CallRule as CallRule
+from opsdebug_ci.numerics.variants.call import read_call as read_call
+from opsdebug_ci.numerics.variants.constants import constants
+from opsdebug_ci.numerics.variants.explanation import Explanation as Explanation
+from opsdebug_ci.numerics.variants.explanation import explain as explain
+from opsdebug_ci.numerics.variants.indexing import indexing
+from opsdebug_ci.numerics.variants.masks import masks
+from opsdebug_ci.numerics.variants.normalisation import normalisation
+from opsdebug_ci.numerics.variants.operands import operands
+from opsdebug_ci.numerics.variants.precision import precision
+from opsdebug_ci.numerics.variants.reductions import reductions
+from opsdebug_ci.numerics.variants.resampling import resampling
+from opsdebug_ci.numerics.variants.roundings import roundings
+from opsdebug_ci.numerics.variants.signs import signs
+from opsdebug_ci.numerics.variants.softmaxes import softmaxes
+from opsdebug_ci.numerics.variants.specials import specials
+from opsdebug_ci.numerics.variants.tails import tails
+from opsdebug_ci.numerics.variants.terms import terms
+
+CALL_RULES: tuple[CallRule, ...] = (
+    activations,
+    normalisation,
+    softmaxes,
+    reductions,
+    tails,
+    specials,
+    roundings,
+    resampling,
+    masks,
+    constants,
+    operands,
+    axes,
+    indexing,
+    precision,
+    signs,
+    terms,
+)
+"""What one call might have been instead."""
+
+ARGUMENT_RULES: tuple[ArgumentRule, ...] = (
+    dense_argument,
+    broadcast_argument,
+    special_argument,
+    moved_argument,
+    replaced_argument,
+    narrowed_argument,
+)
+"""How one argument might have been read instead."""
+
+
+def alternatives(call: Call) -> list[Alternative]:
+    """Everything `call` might have been instead, in a fixed order."""
+    return [alternative for rule in CALL_RULES for alternative in rule(call)]

@@ -1,0 +1,125 @@
+"""Activations and the approximations they are mistaken for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+
+Unary = Callable[[torch.Tensor], torch.Tensor]
+
+TANH_GELU = 0.044715
+"""Coefficient of the cubic term (Hendrycks and Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415, section 2)."""
+
+SIGMOID_GELU = 1.702
+"""Slope of the logistic approximation (the same place)."""
+
+
+def _erf_by_tanh(z: torch.Tensor) -> torch.Tensor:
+    x = z * math.sqrt(2)
+    return torch.tanh(math.sqrt(2 / math.pi) * (x + TANH_GELU * x**3))
+
+
+def _erf_by_sigmoid(z: torch.Tensor) -> torch.Tensor:
+    return 2 * torch.sigmoid(SIGMOID_GELU * math.sqrt(2) * z) - 1
+
+
+def _gelu(x: torch.Tensor, erf: Unary) -> torch.Tensor:
+    return 0.5 * x * (1 + erf(x / math.sqrt(2)))
+
+
+def _hard_sigmoid(x: torch.Tensor) -> torch.Tensor:
+    return (x / 6 + 0.5).clamp(0, 1)
+
+
+def _old_hard_sigmoid(x: torch.Tensor) -> torch.Tensor:
+    return (0.2 * x + 0.5).clamp(0, 1)
+
+
+def _direct_softplus(x: torch.Tensor) -> torch.Tensor:
+    return torch.log(1 + torch.exp(x))
+
+
+_SIBLINGS: dict[str, tuple[tuple[str, Unary], ...]] = {
+    "erf": (("the tanh form of erf", _erf_by_tanh), ("erf by a sigmoid of slope 1.702", _erf_by_sigmoid)),
+    "gelu": (
+        ("GELU by its tanh form", lambda x: _gelu(x, _erf_by_tanh)),
+        ("GELU by erf", lambda x: _gelu(x, torch.erf)),
+        ("x * sigmoid(1.702 * x) for GELU", lambda x: x * torch.sigmoid(SIGMOID_GELU * x)),
+        ("SiLU for GELU", torch.nn.functional.silu),
+        ("ReLU for GELU", torch.relu),
+    ),
+    "silu": (
+        ("x * hard sigmoid for SiLU", lambda x: x * _hard_sigmoid(x)),
+        ("GELU for SiLU", lambda x: _gelu(x, torch.erf)),
+        ("ReLU for SiLU", torch.relu),
+        ("sigmoid without its factor x", torch.sigmoid),
+    ),
+    "sigmoid": (
+        ("a hard sigmoid of slope 1/6", _hard_sigmoid),
+        ("a hard sigmoid of slope 0.2", _old_hard_sigmoid),
+        ("half of 1 + x / (1 + |x|) for a sigmoid", lambda x: 0.5 * (1 + x / (1 + x.abs()))),
+        ("exp(x) / (1 + exp(x))", lambda x: torch.exp(x) / (1 + torch.exp(x))),
+    ),
+    "tanh": (
+        ("a hard tanh", lambda x: x.clamp(-1, 1)),
+        ("x / (1 + |x|) for tanh", lambda x: x / (1 + x.abs())),
+        ("tanh as (exp(2x) - 1) / (exp(2x) + 1)", lambda x: (torch.exp(2 * x) - 1) / (torch.exp(2 * x) + 1)),
+        ("a Pade form of tanh", lambda x: x * (27 + x * x) / (27 + 9 * x * x)),
+        ("a clipped Pade form of tanh", lambda x: (x * (27 + x * x) / (27 + 9 * x * x)).clamp(-1, 1)),
+    ),
+    "softplus": (
+        ("log(1 + exp(x)) without a threshold", _direct_softplus),
+        ("ReLU for softplus", torch.relu),
+    ),
+    "log1p": (("log(1 + x) in single precision", lambda x: torch.log(1 + x.float()).double()),),
+    "expm1": (("exp(x) - 1 in single precision", lambda x: (torch.exp(x.float()) - 1).double()),),
+    "relu": (("a leaky ReLU of slope 0.01", lambda x: torch.where(x > 0, x, 0.01 * x)),),
+}
+"""Operation to the forms it is replaced by."""
+
+_BASES: dict[str, tuple[tuple[str, Unary], ...]] = {
+    "exp": (("exp2", torch.exp2), ("expm1", torch.expm1)),
+    "exp2": (("exp", torch.exp),),
+    "log": (("log2", torch.log2), ("log10", torch.log10), ("log1p", torch.log1p)),
+    "log2": (("log", torch.log), ("log10", torch.log10)),
+    "sqrt": (("rsqrt", torch.rsqrt),),
+    "rsqrt": (("sqrt", torch.sqrt),),
+    "sin": (("cos", torch.cos),),
+    "cos": (("sin", torch.sin),),
+}
+"""Function to the functions it is confused with."""
+
+_LIMITS = (80.0, 88.0, 88.2, 88.3762626647949, 85.0, 60.0, 50.0, 30.0, 20.0, 16.0, 15.0, 10.0, 9.0, 8.0, 5.0)
+"""Where implementations clip the argument of an exponential."""
+
+
+def activations(call: Call) -> Iterator[Alternative]:
+    """Another form of the same function, another function of its kind, or the function of a clipped argument."""
+    x = call.tensor("self")
+    if x is None:
+        return
+    for phrase, function in _SIBLINGS.get(call.name, ()):
+        yield _alternative(phrase, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,))
+    for other, function in _BASES.get(call.name, ()):
+        yield _alternative(f"{other} for {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,))
+    if call.name in ("exp", "tanh", "sigmoid", "gelu", "silu", "softplus", "sinh", "cosh"):
+        for limit in _LIMITS:
+            yield Alternative(
+                name=f"{call.name} clipped at {limit:g}",
+                cause=Cause.APPROXIMATION,
+                statement=f"`{call.name}` of an argument clipped to [-{limit:g}, {limit:g}]",
+                result=lambda limit=limit: call.again(self=x.clamp(-limit, limit)),  # type: ignore[misc]
+                also=(Cause.NAN_INF_HANDLING,),
+                weight=0.4,
+            )
+
+
+def _alternative(
+    phrase: str, cause: Cause, function: Unary, x: torch.Tensor, *, also: tuple[Cause, ...], weight: float = 0.6
+) -> Alternative:
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=lambda: function(x), also=also, weight=weight)

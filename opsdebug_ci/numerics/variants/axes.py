@@ -1,0 +1,93 @@
+"""Which axis a call works along and in which order it puts things: joins, flips, splits, transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call, normal_axis
+
+
+def axes(call: Call) -> Iterator[Alternative]:
+    """Joins in another order or along another axis, halves for interleaved pairs, a flip or roll left out or reversed."""
+    if call.name in ("cat", "stack"):
+        yield from _joins(call)
+    if call.name == "slice":
+        yield from _pairs(call)
+    if call.name == "roll":
+        shifts = call.values["shifts"]
+        yield _order("a roll the other way", lambda: call.again(shifts=[-shift for shift in shifts]))
+        yield _order("no roll", lambda: call.values["self"].clone())
+    if call.name == "flip":
+        yield _order("no flip", lambda: call.values["self"].clone())
+    if call.name in ("transpose", "t", "permute") and isinstance(call.result, torch.Tensor):
+        x = call.values["self"]
+        if x.shape == call.result.shape:
+            yield _order("no transpose", lambda: x.clone())
+        else:
+            yield _order("a reshape for a transpose", lambda: x.reshape(call.result.shape), (Cause.STRIDE_VIEW,))
+
+
+def _joins(call: Call) -> Iterator[Alternative]:
+    parts, axis = list(call.values["tensors"]), int(call.values.get("dim") or 0)
+    if len(parts) < 2:
+        return
+    yield _order(f"`{call.name}` in the reverse order", lambda: call.again(tensors=parts[::-1]))
+    ndim = parts[0].ndim + (1 if call.name == "stack" else 0)
+    own = normal_axis(axis, ndim)
+    for other in range(ndim):
+        if other != own:
+            yield Alternative(
+                name=f"`{call.name}` along another axis",
+                cause=Cause.WRONG_AXIS,
+                statement=f"`{call.name}` along axis {other}, not {own}",
+                result=lambda other=other: _shaped(call.again(dim=other), call.result),  # type: ignore[misc]
+                also=(Cause.LAYOUT_PERMUTATION,),
+                weight=0.7,
+            )
+    if len(parts) == 2:
+        for position, name in ((0, "first"), (1, "second")):
+            yield Alternative(
+                name=f"the {name} part of `{call.name}` with the other sign",
+                cause=Cause.SIGN_FLIP,
+                statement=f"the {name} part of `{call.name}` with the other sign",
+                result=lambda position=position: call.again(  # type: ignore[misc]
+                    tensors=[-part if place == position else part for place, part in enumerate(parts)]
+                ),
+                weight=0.7,
+            )
+
+
+def _shaped(result: torch.Tensor, original: torch.Tensor) -> torch.Tensor:
+    return result.reshape(original.shape)
+
+
+def _pairs(call: Call) -> Iterator[Alternative]:
+    """x[0::2] and x[1::2] where the operator takes halves, and the other way round."""
+    x, axis = call.values["self"], normal_axis(int(call.values.get("dim") or 0), call.values["self"].ndim)
+    size = x.shape[axis]
+    start, step = call.values.get("start") or 0, call.values.get("step") or 1
+    length = call.result.shape[axis]
+    if size < 2 or length * 2 != size:
+        return
+    if step == 2:
+        yield _order(
+            "halves for interleaved pairs",
+            lambda: x.narrow(axis, length if start else 0, length).clone(),
+            (Cause.WRONG_AXIS,),
+        )
+    elif step == 1:
+        index = torch.arange(1 if start else 0, size, 2, device=x.device)
+        yield _order("interleaved pairs for halves", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,))
+    other = 0 if start else (length if step == 1 else 1)
+    index = torch.arange(other, size, step, device=x.device)[:length]
+    yield _order("the other half", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,))
+
+
+def _order(phrase: str, result: Callable[[], Any], also: tuple[Cause, ...] = ()) -> Alternative:
+    return Alternative(
+        name=phrase, cause=Cause.LAYOUT_PERMUTATION, statement=phrase, result=result, also=also, weight=0.7
+    )

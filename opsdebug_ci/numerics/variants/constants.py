@@ -1,0 +1,105 @@
+"""Numbers in a formula: a constant of another size, left out, inverted, of the other sign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call, is_number, spelled
+
+STRUCTURAL = frozenset(
+    {"dim", "dims", "start", "end", "step", "diagonal", "correction", "size", "k", "index", "dtype", "alpha", "beta"}
+    | {"reduction", "axis", "num_samples", "ignore_index", "kernel_size", "stride", "padding", "groups", "offset"}
+    | {"padding_mode", "interpolation_mode", "split_size", "sections", "dim0", "dim1", "source", "destination", "steps"}
+)
+"""Arguments that are places and sizes rather than numbers of a formula."""
+
+SMALL = 0.05
+"""Below it an added constant is taken for an eps."""
+
+MAKERS = frozenset(
+    {"arange", "full", "scalar_tensor", "linspace", "ones", "zeros", "eye", "range", "full_like", "fill"}
+)
+"""Calls whose numbers say what is made, which only later steps use."""
+
+
+def constants(call: Call) -> Iterator[Alternative]:
+    """Every number of a call that is no place or size, replaced by those it is confused with."""
+    if call.name in MAKERS and call.name not in ("full", "scalar_tensor", "full_like", "fill"):
+        return
+    for name, value in numbers(call).items():
+        for other, text in _confused(value, call.name):
+            yield Alternative(
+                name=text,
+                cause=cause_of(call.name, value, other),
+                statement=text,
+                result=lambda name=name, other=other: call.again(**{name: other}),  # type: ignore[misc]
+                also=(Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
+                weight=0.8 if abs(value) <= SMALL else 0.6,
+            )
+
+
+def numbers(call: Call) -> dict[str, float]:
+    """The formula's numbers among the arguments of a call, by name."""
+    found: dict[str, float] = {}
+    for name, value in call.values.items():
+        if name not in STRUCTURAL and is_number(value) and math.isfinite(value) and _meant(call, name, value):
+            found[name] = value
+    return found
+
+
+def _meant(call: Call, name: str, value: Any) -> bool:
+    """Whole numbers count where they meet values; a default nobody wrote does not."""
+    if isinstance(value, int):
+        return name in ("other", "exponent", "value", "min", "max", "self", "fill_value", "threshold")
+    return True
+
+
+def cause_of(name: str, value: float, other: float) -> Cause:
+    """What a wrong number is called: an eps, a scale, a sign, or a default."""
+    if isinstance(value, float) and other == math.trunc(value) and value != other and name.startswith("clamp"):
+        return Cause.DTYPE_PROMOTION
+    if value and other == -value:
+        return Cause.SIGN_FLIP
+    if name in ("mul", "div") and abs(value) > SMALL:
+        return Cause.WRONG_SCALE
+    if abs(value) <= SMALL or name in ("add", "sub"):
+        return Cause.WRONG_CONSTANT_EPS
+    return Cause.WRONG_DEFAULT
+
+
+def _confused(value: float, name: str) -> Iterator[tuple[float, str]]:
+    """Other values of a constant, with the words for them."""
+
+    def instead(other: float) -> tuple[float, str]:
+        return other, f"{spelled(other)} for the constant {spelled(value)}"
+
+    if isinstance(value, int):
+        others = {value + 1, value - 1, -value}
+        yield from (instead(other) for other in sorted(others - {value}))
+        return
+    if 0 < abs(value) <= SMALL:
+        yield from (instead(value * 10.0**decade) for decade in (-7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5))
+        yield 0.0, f"no {spelled(value)}"
+        yield from (instead(other) for other in (1e-12, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3) if other != value)
+        return
+    yield instead(-value)
+    if name in ("mul", "div"):
+        yield 1.0, f"no factor {spelled(value)}"
+    if value:
+        yield instead(1 / value)
+        yield instead(2 * value)
+        yield instead(value / 2)
+        yield instead(value * value)
+    if value > 0:
+        yield instead(math.sqrt(value))
+    if 0 < value < 1:
+        yield instead(1 - value)
+    if value != math.trunc(value):
+        yield instead(float(math.trunc(value)))
+    for digits in (2, 3, 4):
+        short = float(f"{value:.{digits}g}")
+        if short != value:
+            yield instead(short)

@@ -1,0 +1,122 @@
+"""Indices: off by one, wrapped in a narrow type, negative ones wrapped or clamped; updates that overwrite or add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+
+GATHERS = {"gather": "index", "index_select": "index", "embedding": "indices", "index": "indices", "take": "index"}
+"""Call to the argument that holds its indices."""
+
+WIDTHS = (8, 16, 32)
+"""Bits of the index types offsets may be computed in."""
+
+
+def indexing(call: Call) -> Iterator[Alternative]:
+    """What a gather or a scatter might have used for its indices."""
+    if call.name in GATHERS:
+        yield from _gathers(call)
+    if call.name in ("scatter", "scatter_add", "index_put", "index_add", "scatter_reduce"):
+        yield from _updates(call)
+    if call.name == "slice":
+        yield from _slices(call)
+
+
+def _gathers(call: Call) -> Iterator[Alternative]:
+    name = GATHERS[call.name]
+    source = call.values["weight"] if call.name == "embedding" else call.values["self"]
+    index = _single(call.values[name])
+    if index is None or index.dtype is torch.bool or not source.ndim:
+        return
+    size = source.shape[0] if call.name in ("embedding", "index") else source.shape[int(call.values.get("dim") or 0)]
+
+    def use(changed: torch.Tensor) -> Any:
+        return call.again(**{name: [changed] if call.name == "index" else changed})
+
+    for step in (1, -1):
+        yield _index(
+            f"an index {'one too high' if step > 0 else 'one too low'}",
+            Cause.OOB_READ,
+            lambda step=step: use((index + step).clamp(0, size - 1)),  # type: ignore[misc]
+            also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
+        )
+    if bool((index < 0).any()):
+        yield _index("negative indices taken for 0", Cause.MASK_SEMANTICS, lambda: use(index.clamp(min=0)))
+    row = max(1, source.numel() // max(1, source.shape[0]))
+    for bits in WIDTHS:
+        if source.numel() > 1 << (bits - 1):
+            yield _index(
+                f"offsets (index * {row}) that wrap around in {bits} bits",
+                Cause.INDEX_OVERFLOW,
+                lambda bits=bits: _wrapped_rows(call, source, index, row, bits),  # type: ignore[misc]
+                weight=0.9,
+            )
+
+
+def _single(indices: Any) -> torch.Tensor | None:
+    if isinstance(indices, torch.Tensor):
+        return indices
+    if isinstance(indices, (list, tuple)) and len(indices) == 1 and isinstance(indices[0], torch.Tensor):
+        return indices[0]
+    return None
+
+
+def _wrapped_rows(call: Call, source: torch.Tensor, index: torch.Tensor, row: int, bits: int) -> torch.Tensor:
+    if call.name not in ("embedding", "index", "index_select"):
+        raise ValueError("the rows of this call are not contiguous")
+    offset = (index * row).long()
+    wrapped = (offset + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    places = (wrapped.unsqueeze(-1) + torch.arange(row, device=source.device)) % source.numel()
+    return source.reshape(-1)[places].reshape(call.result.shape)
+
+
+def _updates(call: Call) -> Iterator[Alternative]:
+    index, source = (
+        call.values.get("index", call.values.get("indices")),
+        call.values.get("src", call.values.get("source")),
+    )
+    if call.name == "scatter_add" and isinstance(source, torch.Tensor):
+        yield _index(
+            "the last of equal indices alone, not their sum",
+            Cause.NONDETERMINISM_RACE,
+            lambda: call.values["self"].scatter(call.values["dim"], index, source),
+        )
+    if call.name == "index_put" and isinstance(call.values.get("accumulate"), bool):
+        word = "overwrites" if call.values["accumulate"] else "adds"
+        yield _index(
+            f"an update that {word}",
+            Cause.WRONG_DEFAULT,
+            lambda: call.again(accumulate=not call.values["accumulate"]),
+        )
+
+
+def _slices(call: Call) -> Iterator[Alternative]:
+    """The same stretch one element earlier or later, the edge repeated."""
+    x = call.values["self"]
+    axis = int(call.values.get("dim") or 0) % x.ndim
+    size, length = x.shape[axis], call.result.shape[axis]
+    start, step = int(call.values.get("start") or 0), int(call.values.get("step") or 1)
+    if start < 0:
+        start += size
+    if not length or length == size:
+        return
+    places = start + step * torch.arange(length, device=x.device)
+    for shift in (1, -1):
+        yield _index(
+            f"a stretch that begins one element {'late' if shift > 0 else 'early'}",
+            Cause.OOB_READ,
+            lambda shift=shift: x.index_select(axis, (places + shift).clamp(0, size - 1)),  # type: ignore[misc]
+            also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
+            weight=0.5,
+        )
+
+
+def _index(
+    phrase: str, cause: Cause, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.7
+) -> Alternative:
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)

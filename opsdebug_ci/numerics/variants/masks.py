@@ -1,0 +1,162 @@
+"""Masks: what is compared, where a triangle begins, what a mask covers, what it puts in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+
+NEIGHBOURS = {"ge": "gt", "gt": "ge", "le": "lt", "lt": "le"}
+"""Comparison to the one that treats equality the other way."""
+
+OPPOSITES = {"ge": "lt", "gt": "le", "le": "gt", "lt": "ge", "eq": "ne", "ne": "eq"}
+"""Comparison to its negation."""
+
+
+def masks(call: Call) -> Iterator[Alternative]:
+    """Comparisons, triangles, `where` and `masked_fill`, products with a 0-1 mask, counts of a mask."""
+    if call.name in OPPOSITES:
+        yield from _comparisons(call)
+    if call.name in ("tril", "triu"):
+        yield from _triangles(call)
+    if call.name in ("where", "masked_fill", "logical_not", "bitwise_not"):
+        yield from _selections(call)
+    if call.name == "mul":
+        yield from _covers(call)
+    if call.name == "sum":
+        yield from _counts(call)
+
+
+def _comparisons(call: Call) -> Iterator[Alternative]:
+    x, other = call.tensor("self"), call.values["other"]
+    if x is None or not isinstance(call.result, torch.Tensor):
+        return
+    whole = not x.is_floating_point()
+    rounds = () if whole else (Cause.WRONG_ROUNDING,)
+    if call.name in NEIGHBOURS:
+        wanted, given = NEIGHBOURS[call.name], call.name
+        yield _mask(f"`{wanted}` for `{given}`", lambda: getattr(torch, wanted)(x, other), also=rounds)
+        if whole:
+            for step in (1, -1, 2, -2):
+                yield _mask(
+                    f"a boundary {abs(step)} {'further' if step > 0 else 'earlier'}",
+                    lambda step=step: getattr(torch, given)(x, other + step),  # type: ignore[misc]
+                )
+    yield _mask(f"the opposite of `{call.name}`", lambda: ~call.result)
+    yield _mask("no mask: its comparison is always true", lambda: torch.ones_like(call.result), weight=0.8)
+    yield _mask("nothing but the mask: its comparison is never true", lambda: torch.zeros_like(call.result), weight=0.7)
+    if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:
+        yield _mask("the mask transposed", lambda: call.result.transpose(-1, -2), also=(Cause.WRONG_AXIS,))
+    yield from _shifted_masks(call.result)
+
+
+def _shifted_masks(mask: torch.Tensor) -> Iterator[Alternative]:
+    if mask.ndim < 2:
+        return
+    rows, columns = mask.shape[-2:]
+    for step in {1, -1, columns - rows, rows - columns} - {0}:
+        if abs(step) < columns:
+            yield _mask(
+                f"a mask shifted by {step} along its columns",
+                lambda step=step: _moved(mask, step),  # type: ignore[misc]
+                weight=0.75,
+            )
+
+
+def _moved(mask: torch.Tensor, step: int) -> torch.Tensor:
+    """Columns moved to the right by `step`, the edge repeated."""
+    columns = torch.arange(mask.shape[-1], device=mask.device) - step
+    return mask.index_select(-1, columns.clamp(0, mask.shape[-1] - 1))
+
+
+def _triangles(call: Call) -> Iterator[Alternative]:
+    x = call.tensor("self")
+    if x is None or x.ndim < 2:
+        return
+    diagonal, (rows, columns) = int(call.values.get("diagonal") or 0), x.shape[-2:]
+    for step in {1, -1, 2, -2, columns - rows, rows - columns} - {0}:
+        yield _mask(
+            f"`{call.name}` from diagonal {diagonal + step}, not {diagonal}",
+            lambda step=step: call.again(diagonal=diagonal + step),  # type: ignore[misc]
+        )
+    yield _mask("no triangle", lambda: x)
+
+
+def _selections(call: Call) -> Iterator[Alternative]:
+    if call.name == "where":
+        condition, one, other = call.values["condition"], call.values["self"], call.values["other"]
+        yield _mask("`where` with its choices exchanged", lambda: torch.where(condition, other, one))
+        yield _mask("the first choice of `where` everywhere", lambda: _like(one, call.result), weight=0.7)
+        yield _mask("the second choice of `where` everywhere", lambda: _like(other, call.result), weight=0.7)
+    if call.name == "masked_fill":
+        x, mask = call.values["self"], call.values["mask"]
+        yield _mask("a mask with true and false exchanged", lambda: call.again(mask=~mask))
+        yield _mask("no mask", lambda: _like(x, call.result))
+        for value in (0.0, -1e4, -1e9, -65504.0, torch.finfo(torch.float32).min, -math.inf):
+            yield _mask(
+                f"{value:g} in masked places",
+                lambda value=value: call.again(value=value),  # type: ignore[misc]
+                also=(Cause.NAN_INF_HANDLING,),
+                weight=0.7,
+            )
+    if call.name in ("logical_not", "bitwise_not") and call.result.dtype is torch.bool:
+        yield _mask("a mask with true and false exchanged", lambda: call.values["self"].bool())
+
+
+def _like(value: Any, result: torch.Tensor) -> torch.Tensor:
+    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value, device=result.device)
+    return tensor.to(result.dtype).expand(result.shape).clone()
+
+
+def _covers(call: Call) -> Iterator[Alternative]:
+    """(p + q) * mask where the mask should cover one term alone, or is left out."""
+    for name, other in (("self", "other"), ("other", "self")):
+        mask, value = call.values[name], call.values[other]
+        if not _is_mask(mask) or not isinstance(value, torch.Tensor):
+            continue
+        yield _mask("no mask on a product", lambda value=value: _like(value, call.result), weight=0.75)  # type: ignore[misc]
+        inner = call.maker(value)
+        if inner is None or inner.name not in ("add", "sub"):
+            continue
+        p, q = inner.values["self"], inner.values["other"]
+        alpha = inner.values.get("alpha", 1)
+        sign = alpha if inner.name == "add" else -alpha
+        yield _mask("a mask on the first of two terms only", lambda p=p, q=q, m=mask, s=sign: p * m + s * q)  # type: ignore[misc]
+        yield _mask("a mask on the second of two terms only", lambda p=p, q=q, m=mask, s=sign: p + s * q * m)  # type: ignore[misc]
+
+
+def _is_mask(value: Any) -> bool:
+    if not isinstance(value, torch.Tensor) or value.numel() == 0:
+        return False
+    return value.dtype is torch.bool or bool(((value == 0) | (value == 1)).all())
+
+
+def _counts(call: Call) -> Iterator[Alternative]:
+    x = call.tensor("self")
+    if x is not None and _is_mask(x) and isinstance(call.result, torch.Tensor) and call.result.numel():
+        each = x.numel() // call.result.numel()
+        yield _mask(
+            "a count of everything instead of what the mask lets through",
+            lambda: torch.full_like(call.result, each),
+        )
+    if x is not None and x.is_floating_point() and call.maker(x) is not None:
+        product = call.maker(x)
+        if product is not None and product.name == "mul":
+            for name, other in (("self", "other"), ("other", "self")):
+                if _is_mask(product.values[name]) and isinstance(product.values[other], torch.Tensor):
+                    value = product.values[other]
+                    yield _mask(
+                        "a sum that the mask does not limit",
+                        lambda value=value: call.again(self=_like(value, x)),  # type: ignore[misc]
+                    )
+
+
+def _mask(phrase: str, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.85) -> Alternative:
+    return Alternative(
+        name=phrase, cause=Cause.MASK_SEMANTICS, statement=phrase, result=result, also=also, weight=weight
+    )

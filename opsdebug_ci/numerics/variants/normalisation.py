@@ -1,0 +1,171 @@
+"""Layer, group, batch and RMS norm: where eps stands, what the divisor is, which parameters enter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+
+PADDINGS = (8, 16, 32, 64, 128, 256, 512, 1024)
+"""Block widths rows are padded to."""
+
+DECADES = (-7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
+"""Powers of ten an eps is off by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Norm:
+    """One normalisation over the last axis of `x` after it was reshaped to rows."""
+
+    x: torch.Tensor
+    """Rows to normalise, (rows, n)."""
+
+    eps: float
+    """Constant beside the variance."""
+
+    centred: bool = True
+    """The mean is subtracted."""
+
+    lost: int = 0
+    """Degrees of freedom taken off the divisor."""
+
+    place: str = "inside"
+    """Where eps stands: `inside` the root, `outside` it, on the `count`, or in a `floor` below the variance."""
+
+    padding: int = 0
+    """Zeros added to each row before the statistics are taken."""
+
+    divided_by_padded: bool = False
+    """The divisor counts those zeros too."""
+
+    def rows(self) -> torch.Tensor:
+        """The normalised rows."""
+        n = self.x.shape[-1]
+        count = n + (self.padding if self.divided_by_padded else 0)
+        mean = self.x.sum(-1, keepdim=True) / count if self.centred else torch.zeros_like(self.x[:, :1])
+        centred = self.x - mean
+        square = (centred**2).sum(-1, keepdim=True) + self.padding * mean**2
+        divisor = count - self.lost + (self.eps if self.place == "count" else 0.0)
+        variance = square / divisor
+        if self.place == "inside":
+            return centred * torch.rsqrt(variance + self.eps)
+        if self.place == "outside":
+            return centred / (variance.sqrt() + self.eps)
+        if self.place == "floor":
+            return centred * torch.rsqrt(variance.clamp_min(self.eps))
+        return centred * torch.rsqrt(variance)
+
+
+def normalisation(call: Call) -> Iterator[Alternative]:
+    """Siblings of `native_layer_norm`, `native_group_norm`, `_fused_rms_norm` and of variances in written-out norms."""
+    reader = _READERS.get(call.name)
+    if reader is None:
+        return
+    norm, finish = reader(call)
+    for name, cause, also, changed in _siblings(norm):
+        yield Alternative(
+            name=name,
+            cause=cause,
+            statement=name,
+            result=lambda changed=changed: finish(changed.rows()),  # type: ignore[misc]
+            also=also,
+            weight=0.9,
+        )
+    yield from _parameters(call, norm, finish)
+
+
+Sibling = tuple[str, Cause, tuple[Cause, ...], _Norm]
+
+
+def _siblings(norm: _Norm) -> Iterator[Sibling]:
+    n, eps_cause, default = norm.x.shape[-1], Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_DEFAULT,)
+    yield f"the variance with divisor n-1 = {n - 1}, not n = {n}", eps_cause, default, replace(norm, lost=1)
+    places = (("outside", "outside the root"), ("count", "on the element count"), ("floor", "as a floor below it"))
+    for place, where in places:
+        yield f"eps {where} instead of beside the variance", eps_cause, default, replace(norm, place=place)
+    for decade in DECADES:
+        other = norm.eps * 10.0**decade
+        yield f"eps = {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
+    yield f"no eps where {norm.eps:.3g} is promised", eps_cause, default, replace(norm, eps=0.0)
+    for other in {1e-3, 1e-5, 1e-6, 1e-8, 1e-12} - {norm.eps}:
+        yield f"eps = {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
+    for width in PADDINGS:
+        padding = -n % width
+        if padding:
+            where = f"over rows padded with zeros to a multiple of {width}"
+            yield f"statistics {where}", Cause.TAIL_MASK, (), replace(norm, padding=padding)
+            both = replace(norm, padding=padding, divided_by_padded=True)
+            yield f"statistics and divisor {where}", Cause.TAIL_MASK, (Cause.WRONG_CONSTANT_EPS,), both
+    swapped = "the mean is subtracted" if not norm.centred else "no mean is subtracted"
+    yield f"a norm in which {swapped}", Cause.WRONG_DEFAULT, (), replace(norm, centred=not norm.centred)
+
+
+Finish = Callable[[torch.Tensor], Any]
+"""Normalised rows to the call's result."""
+
+
+def _parameters(call: Call, norm: _Norm, finish: Finish) -> Iterator[Alternative]:
+    for name in ("weight", "bias"):
+        if call.tensor(name) is not None:
+            yield Alternative(
+                name=f"a norm without its {name}",
+                cause=Cause.WRONG_DEFAULT,
+                statement=f"a norm without its {name}",
+                result=lambda name=name: call.again(**{name: None}),  # type: ignore[misc]
+                weight=0.7,
+            )
+    weight = call.tensor("weight")
+    if weight is not None:
+        yield Alternative(
+            name="1 + weight for weight",
+            cause=Cause.WRONG_DEFAULT,
+            statement="a norm scaled by 1 + weight instead of weight",
+            result=lambda: call.again(weight=1 + weight),
+            weight=0.8,
+        )
+
+
+def _layer(call: Call) -> tuple[_Norm, Finish]:
+    x = call.values["input"]
+    shape = call.values["normalized_shape"]
+    width = 1
+    for size in shape:
+        width *= size
+    weight, bias = call.values.get("weight"), call.values.get("bias")
+
+    def finish(rows: torch.Tensor) -> Any:
+        out = rows.reshape(x.shape)
+        out = out * weight if weight is not None else out
+        out = out + bias if bias is not None else out
+        return (out, *call.result[1:]) if isinstance(call.result, (tuple, list)) else out
+
+    eps = call.values.get("eps")
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    return _Norm(x=x.reshape(-1, width), eps=float(eps), centred="rms" not in call.name), finish
+
+
+def _group(call: Call) -> tuple[_Norm, Finish]:
+    x, groups, eps = call.values["input"], call.values["group"], call.values["eps"]
+    weight, bias = call.values.get("weight"), call.values.get("bias")
+    per_channel = (1, -1, *(1,) * (x.ndim - 2))
+
+    def finish(rows: torch.Tensor) -> Any:
+        out = rows.reshape(x.shape)
+        out = out * weight.reshape(per_channel) if weight is not None else out
+        out = out + bias.reshape(per_channel) if bias is not None else out
+        return (out, *call.result[1:])
+
+    return _Norm(x=x.reshape(x.shape[0] * groups, -1), eps=float(eps)), finish
+
+
+_READERS: dict[str, Callable[[Call], tuple[_Norm, Finish]]] = {
+    "native_layer_norm": _layer,
+    "_fused_rms_norm": _layer,
+    "rms_norm": _layer,
+    "native_group_norm": _group,
+}

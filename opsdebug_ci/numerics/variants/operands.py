@@ -1,0 +1,123 @@
+"""Operands of products and of elementwise calls: exchanged, transposed, or spread along the wrong axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+
+BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum", "atan2", "remainder", "fmod", "where"})
+"""Elementwise calls of two operands."""
+
+ORDERED = frozenset({"sub", "div", "pow", "atan2", "rsub"})
+"""Those in which the order matters."""
+
+_FACTORS = {"mm": ("self", "mat2"), "bmm": ("self", "mat2"), "matmul": ("self", "other"), "dot": ("self", "tensor")}
+_FACTORS |= {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2"), "mv": ("self", "vec")}
+
+
+def operands(call: Call) -> Iterator[Alternative]:
+    """Factors transposed or exchanged; operands exchanged, or spread along another axis, or their first entry alone."""
+    if call.name in _FACTORS:
+        yield from _factors(call)
+    if call.name in BINARY:
+        yield from _elementwise(call)
+
+
+def _factors(call: Call) -> Iterator[Alternative]:
+    left, right = _FACTORS[call.name]
+    a, b = call.tensor(left), call.tensor(right)
+    if a is None or b is None:
+        return
+    for name, value in ((left, a), (right, b)):
+        if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
+            yield _operand(
+                f"`{call.name}` with its {'first' if name == left else 'second'} factor transposed",
+                Cause.LAYOUT_PERMUTATION,
+                lambda name=name, value=value: call.again(**{name: value.transpose(-1, -2)}),  # type: ignore[misc]
+                also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
+            )
+    if a.shape == b.shape and a.ndim >= 2:
+        yield _operand(
+            f"`{call.name}` with its factors exchanged",
+            Cause.LAYOUT_PERMUTATION,
+            lambda: call.again(**{left: b, right: a}),
+            also=(Cause.WRONG_AXIS,),
+        )
+    bias = call.tensor("self") if call.name in ("addmm", "baddbmm") else None
+    if bias is not None:
+        product = torch.matmul(a, b)
+        yield from _spreads("bias", bias, call.result.shape, lambda other: product + other)
+        yield _operand("a product without its bias", Cause.WRONG_DEFAULT, lambda: product, weight=0.6)
+
+
+def _elementwise(call: Call) -> Iterator[Alternative]:
+    one, other = call.values.get("self"), call.values.get("other", call.values.get("exponent"))
+    names = ("self", "other" if "other" in call.values else "exponent")
+    if call.name in ORDERED and isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        yield _operand(
+            f"`{call.name}` with its operands exchanged",
+            Cause.SIGN_FLIP if call.name in ("sub", "rsub") else Cause.WRONG_SCALE,
+            lambda: call.again(**{names[0]: other.expand(call.result.shape), names[1]: one}),
+            also=(Cause.WRONG_AXIS,),
+        )
+    for name, value in zip(names, (one, other), strict=True):
+        if isinstance(value, torch.Tensor) and isinstance(call.result, torch.Tensor) and value.ndim:
+            yield from _spreads(
+                f"operand of `{call.name}`",
+                value,
+                call.result.shape,
+                lambda changed, name=name: call.again(**{name: changed}),  # type: ignore[misc]
+            )
+
+
+def _spreads(
+    what: str, value: torch.Tensor, shape: torch.Size, use: Callable[[torch.Tensor], Any]
+) -> Iterator[Alternative]:
+    """`value` as it is, but its first entry along one axis for all; or aligned with another axis of `shape`."""
+    for axis, size in enumerate(value.shape):
+        if size > 1:
+            yield _operand(
+                f"the first entry of an {what} along its axis {axis} for all"
+                if what.startswith("o")
+                else f"the first entry of the {what} along its axis {axis} for all",
+                Cause.BROADCASTING,
+                lambda axis=axis: use(value.narrow(axis, 0, 1).expand(value.shape)),  # type: ignore[misc]
+                also=(Cause.WRONG_AXIS,),
+            )
+    plain = value.squeeze()
+    if plain.ndim == 1 and len(shape) > 1:
+        for axis, size in enumerate(shape):
+            aligned = [-1 if position == axis else 1 for position in range(len(shape))]
+            if size == plain.numel() and torch.Size(_full(aligned, size)) != _aligned(value.shape, len(shape)):
+                yield _operand(
+                    f"a vector laid along axis {axis}",
+                    Cause.BROADCASTING,
+                    lambda aligned=aligned: use(plain.reshape(aligned)),  # type: ignore[misc]
+                    also=(Cause.WRONG_AXIS,),
+                )
+    elif value.ndim >= 2 and value.shape[-1] == value.shape[-2] and value.shape[-1] > 1:
+        yield _operand(
+            "an operand transposed",
+            Cause.LAYOUT_PERMUTATION,
+            lambda: use(value.transpose(-1, -2)),
+            also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS, Cause.BROADCASTING),
+        )
+
+
+def _full(aligned: list[int], size: int) -> list[int]:
+    return [size if entry == -1 else entry for entry in aligned]
+
+
+def _aligned(shape: torch.Size, ndim: int) -> torch.Size:
+    return torch.Size([1] * (ndim - len(shape)) + list(shape))
+
+
+def _operand(
+    phrase: str, cause: Cause, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.7
+) -> Alternative:
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)

@@ -1,0 +1,147 @@
+"""Steps at another precision: operands or results rounded, integers that wrap or do not, serial narrow sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from opsdebug_ci.model.dtype import TF32
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+from opsdebug_ci.numerics.variants.operands import _FACTORS
+from opsdebug_ci.numerics.variants.reductions import axis_of
+
+NARROW: dict[str, torch.dtype] = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
+"""Formats a step may be rounded to."""
+
+SERIAL_LIMIT = 1 << 20
+"""Most elements a serial sum is imitated for."""
+
+
+def precision(call: Call) -> Iterator[Alternative]:
+    """A narrower or wider format inside one step."""
+    if call.name in _FACTORS:
+        yield from _products(call)
+    if call.name in ("sum", "mean", "cumsum") and call.tensor("self") is not None:
+        yield from _serial(call, call.values["self"])
+    if isinstance(call.result, torch.Tensor):
+        yield from _integers(call)
+        if call.result.is_floating_point() and call.name not in ("_to_copy", "clone", "view", "t", "transpose"):
+            yield from _stored(call)
+
+
+def _rounded(value: torch.Tensor, name: str) -> torch.Tensor:
+    if name == "tf32":
+        return _to_tf32(value)
+    return value.to(NARROW[name]).to(value.dtype)
+
+
+def _to_tf32(value: torch.Tensor) -> torch.Tensor:
+    """Round to nearest even at TF32's precision by adding and subtracting a multiple of the value (Dekker 1971)."""
+    scaled = value * (2.0 ** (53 - TF32.precision) + 1)
+    return scaled - (scaled - value)
+
+
+def _products(call: Call) -> Iterator[Alternative]:
+    left, right = _FACTORS[call.name]
+    a, b = call.tensor(left), call.tensor(right)
+    if a is None or b is None or not a.is_floating_point() or not b.is_floating_point():
+        return
+    for name in ("tf32", "float16", "bfloat16"):
+        yield _low(
+            f"a product whose factors are rounded to {name}",
+            lambda name=name: call.again(**{left: _rounded(a, name), right: _rounded(b, name)}),  # type: ignore[misc]
+        )
+        if name != "tf32":
+            yield _low(
+                f"a product whose factors and result are rounded to {name}",
+                lambda name=name: _rounded(  # type: ignore[misc]
+                    call.again(**{left: _rounded(a, name), right: _rounded(b, name)}), name
+                ),
+            )
+
+
+def _stored(call: Call) -> Iterator[Alternative]:
+    for name in ("float16", "bfloat16"):
+        yield Alternative(
+            name=f"a step stored in {name}",
+            cause=Cause.LOW_PRECISION_ACCUM,
+            statement=f"`{call.name}` with its result stored in {name}",
+            result=lambda name=name: _rounded(call.result, name),  # type: ignore[misc]
+            also=(Cause.DTYPE_PROMOTION,),
+            weight=0.35,
+        )
+
+
+def _serial(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    """A serial sum in half precision, as numpy accumulates it."""
+    axis = axis_of(call, x.ndim)
+    if axis is None or not x.is_floating_point() or x.numel() > SERIAL_LIMIT or not x.numel():
+        return
+    yield _low("a serial sum in float16", lambda: _accumulated(call, x, axis, np.float16))
+    yield _low("a serial sum in bfloat16", lambda: _accumulated_bfloat16(call, x, axis))
+
+
+def _accumulated(call: Call, x: torch.Tensor, axis: int, dtype: Any) -> torch.Tensor:
+    with np.errstate(all="ignore"):
+        sums = np.add.accumulate(x.detach().cpu().numpy().astype(dtype), axis=axis, dtype=dtype)
+    return _finished(call, torch.from_numpy(sums.astype(np.float64)).to(x.device), axis)
+
+
+def _accumulated_bfloat16(call: Call, x: torch.Tensor, axis: int) -> torch.Tensor:
+    rows = x.movedim(axis, 0).to(torch.bfloat16)
+    sums = torch.empty_like(rows)
+    total = torch.zeros_like(rows[0])
+    for place, row in enumerate(rows):
+        total = total + row
+        sums[place] = total
+    return _finished(call, sums.double().movedim(0, axis), axis)
+
+
+def _finished(call: Call, sums: torch.Tensor, axis: int) -> torch.Tensor:
+    if call.name == "cumsum":
+        return sums
+    last = sums.select(axis, sums.shape[axis] - 1).reshape(call.result.shape)
+    return last / sums.shape[axis] if call.name == "mean" else last
+
+
+def _integers(call: Call) -> Iterator[Alternative]:
+    result = call.result
+    if (
+        result.is_floating_point()
+        or result.dtype is torch.bool
+        or call.name not in ("add", "sub", "mul", "sum", "cumsum", "neg")
+    ):
+        return
+    widened = {name: value.to(torch.int64) for name, value in call.values.items() if isinstance(value, torch.Tensor)}
+    if result.dtype is not torch.int64:
+        yield _promotion("integers that do not wrap around", lambda: call.again(**widened))
+    for dtype in (torch.int8, torch.int16, torch.int32, torch.uint8):
+        if torch.iinfo(dtype).bits < torch.iinfo(result.dtype).bits:
+            name = str(dtype).removeprefix("torch.")
+            yield _promotion(
+                f"integers that wrap around in {name}",
+                lambda dtype=dtype: call.again(**widened).to(dtype).to(result.dtype),  # type: ignore[misc]
+            )
+    yield _promotion(
+        "integers computed in float32",
+        lambda: call.again(**{n: v.to(torch.float32) for n, v in widened.items()}).to(result.dtype),
+    )
+
+
+def _promotion(phrase: str, result: Callable[[], Any]) -> Alternative:
+    return Alternative(name=phrase, cause=Cause.DTYPE_PROMOTION, statement=phrase, result=result, weight=0.85)
+
+
+def _low(phrase: str, result: Callable[[], Any]) -> Alternative:
+    return Alternative(
+        name=phrase,
+        cause=Cause.LOW_PRECISION_ACCUM,
+        statement=phrase,
+        result=result,
+        also=(Cause.DTYPE_PROMOTION,),
+        weight=0.7,
+    )

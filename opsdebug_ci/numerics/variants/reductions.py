@@ -1,0 +1,156 @@
+"""Reductions and scans: their axis, their divisor, where their result is spread, what they carry over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call, normal_axis
+
+REDUCTIONS = frozenset(
+    {"sum", "mean", "amax", "amin", "prod", "max", "min", "var", "std", "logsumexp", "argmax", "argmin", "any", "all"}
+    | {"norm", "linalg_vector_norm", "nansum", "median", "var_mean", "std_mean"}
+)
+"""Calls that take an axis away."""
+
+SCANS = frozenset({"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"})
+"""Calls that run along an axis."""
+
+BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)
+"""Block lengths of scans."""
+
+
+def reductions(call: Call) -> Iterator[Alternative]:
+    """Another axis, a result spread along another axis, another divisor, a scan that starts elsewhere."""
+    x = call.tensor("self")
+    if x is None or x.ndim == 0 or call.name not in REDUCTIONS | SCANS:
+        return
+    yield from _axes(call, x)
+    yield from _spread(call, x)
+    yield from _divisors(call, x)
+    if call.name in SCANS:
+        yield from _scans(call, x)
+    if call.name in ("argmax", "argmin"):
+        yield from _ties(call, x)
+
+
+def axis_of(call: Call, ndim: int) -> int | None:
+    """The single axis a call works along, counted from the front; None when there is not exactly one."""
+    given = call.values.get("dim", call.values.get("axis"))
+    if isinstance(given, (list, tuple)):
+        given = given[0] if len(given) == 1 else None
+    if given is None:
+        return 0 if ndim == 1 else None
+    return normal_axis(int(given), ndim)
+
+
+def _axes(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    axis = axis_of(call, x.ndim)
+    if axis is None or call.values.get("dim") is None:
+        return
+    listed = isinstance(call.values["dim"], (list, tuple))
+    for other in range(x.ndim):
+        if other != axis:
+            yield Alternative(
+                name=f"{call.name} over another axis",
+                cause=Cause.WRONG_AXIS,
+                statement=f"`{call.name}` over axis {other}, not {axis}",
+                result=lambda other=other: _spread_over(  # type: ignore[misc]
+                    call.again(dim=[other] if listed else other), call.result
+                ),
+                also=(Cause.BROADCASTING,),
+                weight=0.75,
+            )
+
+
+def _spread_over(result: Any, original: Any) -> Any:
+    """Where sizes differ the result is repeated, as broadcasting would do; raises where it cannot be."""
+    if not isinstance(result, torch.Tensor) or result.shape == original.shape:
+        return result
+    return result.expand(original.shape) if result.numel() == 1 else result.reshape(original.shape)
+
+
+def _spread(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    axis = axis_of(call, x.ndim)
+    if axis is None or not call.values.get("keepdim") or not isinstance(call.result, torch.Tensor):
+        return
+    for other in range(x.ndim):
+        if other != axis and x.shape[other] == x.shape[axis]:
+            yield Alternative(
+                name=f"{call.name} spread along another axis",
+                cause=Cause.BROADCASTING,
+                statement=f"`{call.name}` over axis {axis}, spread along axis {other}",
+                result=lambda other=other: call.result.transpose(axis, other),  # type: ignore[misc]
+                also=(Cause.WRONG_AXIS,),
+                weight=0.75,
+            )
+
+
+def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    count = x.numel() // max(1, call.result.numel()) if isinstance(call.result, torch.Tensor) else 0
+    if call.name in ("var", "std", "var_mean", "std_mean") and "correction" in call.values:
+        given = call.values["correction"]
+        other = 0 if given is None or given == 1 else 1
+        yield Alternative(
+            name="another ddof",
+            cause=Cause.WRONG_DEFAULT,
+            statement=f"`{call.name}` with divisor n-{other}, not n-{1 if given is None else given:g}",
+            result=lambda: call.again(correction=other),
+            also=(Cause.WRONG_CONSTANT_EPS,),
+            weight=0.9,
+        )
+    if call.name == "mean" and count > 1:
+        for text, factor in ((f"{count - 1}", count / (count - 1)), (f"{count + 1}", count / (count + 1))):
+            yield Alternative(
+                name=f"the divisor is {text}",
+                cause=Cause.WRONG_CONSTANT_EPS,
+                statement=f"a mean whose divisor is {text}, not {count}",
+                result=lambda factor=factor: call.result * factor,  # type: ignore[misc]
+                also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
+                weight=0.8,
+            )
+        yield _simple("a sum for a mean", Cause.WRONG_SCALE, lambda: call.result * count, (Cause.WRONG_DEFAULT,))
+    if call.name == "sum" and count > 1 and call.result.is_floating_point():
+        yield _simple("a mean for a sum", Cause.WRONG_SCALE, lambda: call.result / count, (Cause.WRONG_DEFAULT,))
+
+
+def _scans(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    axis = axis_of(call, x.ndim)
+    if axis is None or not isinstance(call.result, torch.Tensor):
+        return
+    yield _simple("a scan from the other end", Cause.WRONG_DEFAULT, lambda: call.again(self=x.flip(axis)).flip(axis))
+    yield _simple("an exclusive scan", Cause.WRONG_DEFAULT, lambda: _exclusive(call, axis), (Cause.TAIL_MASK,))
+    for block in BLOCKS:
+        if block < x.shape[axis]:
+            phrase = f"a scan that starts anew every {block} elements"
+            yield _simple(phrase, Cause.TAIL_MASK, lambda block=block: _restarted(call, x, axis, block))  # type: ignore[misc]
+
+
+def _exclusive(call: Call, axis: int) -> torch.Tensor:
+    shifted = call.result.roll(1, axis)
+    start = 1 if call.name == "cumprod" else 0
+    return shifted.index_fill(axis, torch.tensor([0], device=shifted.device), start)
+
+
+def _restarted(call: Call, x: torch.Tensor, axis: int, block: int) -> torch.Tensor:
+    return torch.cat([call.again(self=part) for part in x.split(block, axis)], axis)
+
+
+def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    axis = axis_of(call, x.ndim)
+    if axis is None:
+        return
+    size = x.shape[axis]
+    yield _simple("the last of equal elements", Cause.WRONG_DEFAULT, lambda: size - 1 - call.again(self=x.flip(axis)))
+    sibling = torch.argmin if call.name == "argmax" else torch.argmax
+    keep = bool(call.values.get("keepdim"))
+    yield _simple(f"{sibling.__name__} for {call.name}", Cause.SIGN_FLIP, lambda: sibling(x, axis, keep))
+
+
+def _simple(
+    phrase: str, cause: Cause, result: Callable[[], Any], also: tuple[Cause, ...] = (), weight: float = 0.8
+) -> Alternative:
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)

@@ -1,0 +1,103 @@
+"""Interpolation, grids and pooling: where pixels lie, what a divisor counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+
+Mapping = Callable[[torch.Tensor, int, int], torch.Tensor]
+"""Output positions, input size, output size to input positions."""
+
+
+def _half_pixel(at: torch.Tensor, size: int, wanted: int) -> torch.Tensor:
+    return (at + 0.5) * size / wanted - 0.5
+
+
+def _top_left(at: torch.Tensor, size: int, wanted: int) -> torch.Tensor:
+    return at * size / wanted
+
+
+def _corners(at: torch.Tensor, size: int, wanted: int) -> torch.Tensor:
+    return at * ((size - 1) / (wanted - 1)) if wanted > 1 else at * 0
+
+
+MAPPINGS: dict[str, Mapping] = {
+    "the legacy top-left pixel mapping": _top_left,
+    "aligned corners": _corners,
+    "half-pixel centres": _half_pixel,
+}
+
+
+def resampling(call: Call) -> Iterator[Alternative]:
+    """Another pixel mapping of linear and nearest interpolation, other pooling defaults, other grid defaults."""
+    if call.name.startswith("upsample_") and call.tensor("self") is not None:
+        yield from _interpolation(call, call.values["self"])
+    if call.name in ("avg_pool1d", "avg_pool2d", "avg_pool3d"):
+        yield from _flags(call, "count_include_pad", "whether padding counts in the divisor")
+        yield from _flags(call, "ceil_mode", "whether the last window may reach over the edge")
+    if call.name == "grid_sampler_2d":
+        yield from _flags(call, "align_corners", "aligned corners")
+        for mode in {0, 1, 2} - {call.values["padding_mode"]}:
+            phrase = f"padding mode {('zeros', 'border', 'reflection')[mode]} outside the grid"
+            yield _default(phrase, lambda mode=mode: call.again(padding_mode=mode))  # type: ignore[misc]
+
+
+def _flags(call: Call, name: str, meaning: str) -> Iterator[Alternative]:
+    if isinstance(call.values.get(name), bool):
+        yield _default(
+            f"another choice of {meaning} (`{name}`={not call.values[name]})",
+            lambda: call.again(**{name: not call.values[name]}),
+        )
+
+
+def _interpolation(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    sizes = tuple(call.result.shape[2:])
+    if "linear" in call.name:
+        for phrase, mapping in MAPPINGS.items():
+            yield _default(f"{phrase} in a linear interpolation", lambda m=mapping: _linear(x, sizes, m))  # type: ignore[misc]
+        yield _default("nearest for linear interpolation", lambda: _nearest(x, sizes, _half_pixel, rounding=True))
+    if "nearest" in call.name:
+        for phrase, mapping in MAPPINGS.items():
+            for rounding in (False, True):
+                yield _default(
+                    f"{phrase}, {'rounded' if rounding else 'cut'}, in a nearest interpolation",
+                    lambda m=mapping, r=rounding: _nearest(x, sizes, m, rounding=r),  # type: ignore[misc]
+                )
+    if "bicubic" in call.name:
+        yield from _flags(call, "align_corners", "aligned corners")
+
+
+def _linear(x: torch.Tensor, sizes: tuple[int, ...], mapping: Mapping) -> torch.Tensor:
+    for axis, wanted in enumerate(sizes, start=2):
+        size = x.shape[axis]
+        source = mapping(torch.arange(wanted, dtype=torch.float64, device=x.device), size, wanted).clamp(0, size - 1)
+        low = source.floor().long()
+        share = (source - low).reshape([-1 if position == axis else 1 for position in range(x.ndim)])
+        high = (low + 1).clamp(max=size - 1)
+        x = x.index_select(axis, low) * (1 - share) + x.index_select(axis, high) * share
+    return x
+
+
+def _nearest(x: torch.Tensor, sizes: tuple[int, ...], mapping: Mapping, *, rounding: bool) -> torch.Tensor:
+    for axis, wanted in enumerate(sizes, start=2):
+        size = x.shape[axis]
+        source = mapping(torch.arange(wanted, dtype=torch.float64, device=x.device), size, wanted)
+        place = (source + 0.5 if rounding else source).floor().long().clamp(0, size - 1)
+        x = x.index_select(axis, place)
+    return x
+
+
+def _default(phrase: str, result: Callable[[], Any]) -> Alternative:
+    return Alternative(
+        name=phrase,
+        cause=Cause.WRONG_DEFAULT,
+        statement=phrase,
+        result=result,
+        also=(Cause.WRONG_CONSTANT_EPS,),
+        weight=0.9,
+    )

@@ -1,0 +1,251 @@
+"""The semantic-variant library at work: which altered reference reproduces what the operator returned?
+
+Decides the order of the alterations and how their explanations are told. Deliberately holds none of them.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.numerics.variants import ARGUMENT_RULES, Alternative, Call, alternatives, explain, read_call
+from opsdebug_ci.numerics.variants.explanation import Explanation
+from opsdebug_ci.operators import Operator
+from opsdebug_ci.worker.probes.scene import Scene
+
+MOST_CALLS = 300
+"""Calls of a reference that are considered; a loop over elements shows its body in the first of them."""
+
+MOST_SECONDS = 2.5
+"""Longest that alterations of one failing output are tried."""
+
+EVERYWHERE = -1
+"""Stands for the place of an alteration made at every call it fits."""
+
+RULE = "altered_reference"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alteration:
+    """One way to alter the reference."""
+
+    name: str
+    """Name of the alternative."""
+
+    argument: str | None = None
+    """Argument it replaces; None: it replaces the result of a call."""
+
+    call: int = EVERYWHERE
+    """Which call, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """An alteration and what it would mean."""
+
+    alteration: Alteration
+    """What to alter."""
+
+    alternative: Alternative
+    """What it is called and evidence of."""
+
+    where: str
+    """The call, in words; empty for arguments."""
+
+
+_SUCCESSES: weakref.WeakKeyDictionary[Operator, list[Alteration]] = weakref.WeakKeyDictionary()
+"""What explained a failure of an operator in this process: tried first when it fails again."""
+
+
+def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
+    """Runs the torch reference in float64 with one step or one argument altered, until one run is the output.
+
+    Told apart from chance by the share of elements reproduced, of bad and of good ones, and by how many a candidate
+    moved by one place would reproduce. Silent where no alteration reproduces half of the bad elements.
+    """
+    recorded = _candidates(scene)
+    known = _SUCCESSES.setdefault(scene.operator, [])
+    ordered = sorted(recorded, key=lambda item: (item.alteration not in known, -item.alternative.weight))
+    best: list[tuple[Explanation, _Candidate]] = []
+    until = min(scene.deadline_ns, time.perf_counter_ns() + int(MOST_SECONDS * 1e9))
+    tried = 0
+    for candidate in ordered:
+        if time.perf_counter_ns() > until:
+            break
+        tried += 1
+        explanation = _explanation(scene, failure, candidate.alteration)
+        if explanation is not None and explanation.confidence > 0:
+            best.append((explanation, candidate))
+            if explanation.complete and explanation.confidence > 0.9:
+                known.insert(0, candidate.alteration)
+                break
+    best.sort(key=lambda found: (-found[0].confidence, -found[1].alternative.weight))
+    yield from _told(failure, best, tried)
+
+
+def _candidates(scene: Scene) -> list[_Candidate]:
+    """Every alteration of every argument and call."""
+    found = [
+        _Candidate(alteration=Alteration(name=item.name, argument=name), alternative=item, where="")
+        for name, value in scene.arguments.items()
+        for rule in ARGUMENT_RULES
+        for item in rule(name, value, dict(scene.arguments.items()))
+    ]
+    recorder = _Recorder()
+    scene.reference(scene.arguments, recorder)
+    names = Counter(candidate.alternative.name for candidate in recorder.found)
+    several = {}
+    for candidate in recorder.found:
+        if names[candidate.alternative.name] > 1:
+            several[candidate.alternative.name] = _Candidate(
+                alteration=Alteration(name=candidate.alternative.name),
+                alternative=candidate.alternative,
+                where=" at every such call",
+            )
+    return [*found, *recorder.found, *several.values()]
+
+
+class _Watcher:
+    """Numbers the calls of a run and remembers which call made which tensor."""
+
+    def __init__(self) -> None:
+        self._makers: dict[int, Call] = {}
+        self._alive: list[Any] = []
+        self.count = 0
+
+    def read(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Call:
+        call = read_call(func, args, kwargs, result, self._makers)
+        if isinstance(result, torch.Tensor) and len(self._makers) < MOST_CALLS:
+            self._makers[id(result)] = call
+            self._alive.append(result)
+        self.count += 1
+        return call
+
+
+class _Recorder:
+    """Observer that notes what every call might have been instead, and changes nothing."""
+
+    def __init__(self) -> None:
+        self._watcher = _Watcher()
+        self.found: list[_Candidate] = []
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        place = self._watcher.count
+        call = self._watcher.read(func, args, kwargs, result)
+        if place < MOST_CALLS:
+            self.found += [
+                _Candidate(
+                    alteration=Alteration(name=item.name, call=place), alternative=item, where=f" in `{call.name}`"
+                )
+                for item in _listed(call)
+            ]
+        return result
+
+
+class _Altered:
+    """Observer that replaces the result of one call, or of every call an alternative of that name fits."""
+
+    def __init__(self, alteration: Alteration) -> None:
+        self._alteration = alteration
+        self._watcher = _Watcher()
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        place = self._watcher.count
+        call = self._watcher.read(func, args, kwargs, result)
+        if self._alteration.call not in (EVERYWHERE, place) or place >= MOST_CALLS:
+            return result
+        chosen = next((item for item in _listed(call) if item.name == self._alteration.name), None)
+        if chosen is None:
+            return result
+        made = chosen.result()
+        if func._schema.is_mutable and isinstance(result, torch.Tensor):
+            return result.copy_(made)
+        return made
+
+
+def _listed(call: Call) -> list[Alternative]:
+    """Alternatives of a call; none where a rule cannot read it."""
+    try:
+        return alternatives(call)
+    except (RuntimeError, IndexError, KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError):
+        return []
+
+
+def _explanation(scene: Scene, failure: Failure, alteration: Alteration) -> Explanation | None:
+    outputs = run_altered(scene, alteration)
+    position = scene.position(failure.output)
+    if outputs is None or position >= len(outputs):
+        return None
+    return explain(failure, outputs[position])
+
+
+def run_altered(scene: Scene, alteration: Alteration) -> list[torch.Tensor] | None:
+    """Outputs of the reference with one alteration; None where that makes no sense."""
+    if alteration.argument is None:
+        return scene.reference(scene.arguments, _Altered(alteration))
+    values = dict(scene.arguments.items())
+    value = values[alteration.argument]
+    listed = (item for rule in ARGUMENT_RULES for item in rule(alteration.argument, value, values))
+    chosen = next(item for item in listed if item.name == alteration.name)
+    try:
+        made = chosen.result()
+    except (RuntimeError, ValueError, ZeroDivisionError, OverflowError):
+        return None
+    return scene.reference(scene.arguments.map(lambda name, old: made if name == alteration.argument else old))
+
+
+def _told(failure: Failure, best: list[tuple[Explanation, _Candidate]], tried: int) -> Iterator[Clue]:
+    """The best explanation of each cause, and what the best one may be called as well."""
+    told: set[Cause] = set()
+    for place, (explanation, candidate) in enumerate(best):
+        alternative = candidate.alternative
+        if alternative.cause in told:
+            continue
+        told.add(alternative.cause)
+        rival = best[place + 1] if place + 1 < len(best) else None
+        yield _clue(failure, explanation, candidate, alternative.cause, 0.0, rival, tried)
+        if place == 0:
+            for step, cause in enumerate(alternative.also, start=1):
+                if cause not in told:
+                    told.add(cause)
+                    yield _clue(failure, explanation, candidate, cause, 0.1 + 0.02 * step, rival, tried)
+
+
+def _clue(
+    failure: Failure,
+    explanation: Explanation,
+    candidate: _Candidate,
+    cause: Cause,
+    less: float,
+    rival: tuple[Explanation, _Candidate] | None,
+    tried: int,
+) -> Clue:
+    bad = int(failure.bad.sum())
+    what = f"{candidate.alternative.statement}{candidate.where}"
+    share = "every bad element" if explanation.bad == 1.0 else f"{explanation.elements:,} of {bad:,} bad elements"
+    leaves = "" if explanation.good >= 0.98 else f", though only {100 * explanation.good:.3g} % of the others"
+    return failure.clue(
+        RULE,
+        cause,
+        max(0.05, explanation.confidence - less),
+        f"the reference with {what} reproduces {share}{leaves}",
+        {
+            "alteration": candidate.alternative.name,
+            "reproduced_bad": explanation.bad,
+            "reproduced_good": explanation.good,
+            "by_chance": explanation.chance,
+            "bad": bad,
+            "alterations_tried": tried,
+            "runner_up": None if rival is None else rival[1].alternative.name,
+            "runner_up_reproduced_bad": None if rival is None else rival[0].bad,
+        },
+    )

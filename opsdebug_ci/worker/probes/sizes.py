@@ -1,0 +1,184 @@
+"""At which sizes does the operator fail? Multiples of a block, beyond a limit, or below one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.vocabulary import Cause, Kind
+from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.worker.probes.scene import Scene
+
+RULE = "sizes"
+
+WIDTHS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Block widths that are tried as the reason for failing sizes."""
+
+INDEX_BITS = (8, 15, 16, 24, 31, 32)
+"""Bits in which an offset, in elements, may have been kept."""
+
+MOST_ELEMENTS = 1 << 22
+"""Elements of an argument up to which a larger size is tried."""
+
+SUMMING = (Kind.REDUCTION, Kind.MATMUL, Kind.SOFTMAX, Kind.NORM, Kind.ATTENTION, Kind.SCAN)
+"""Kinds that sum."""
+
+
+def sizes(scene: Scene, failure: Failure) -> Iterator[Clue]:
+    """Verifies the operator at neighbouring sizes of each dim, all else as in the case.
+
+    Passing exactly at multiples of V is a tail; failing beyond a size whose offsets no longer fit an index type is an
+    overflow. Silent where every size fails, as for most causes, or none does.
+    """
+    for dim, size in scene.case.dims.items():
+        if size < 1 or scene.expired:
+            continue
+        search = _Search(scene, dim)
+        clue = _multiples(search, failure, size) or _limits(search, failure, size)
+        if clue is not None:
+            yield clue
+
+
+class _Search:
+    """Verdicts by size of one dim, each asked once."""
+
+    def __init__(self, scene: Scene, dim: str) -> None:
+        self.scene = scene
+        self.dim = dim
+        self._known: dict[int, bool | None] = {scene.case.dims[dim]: False}
+
+    def passes(self, size: int) -> bool | None:
+        """Whether the operator is right at this size; None when that cannot be said, or time is up."""
+        if size not in self._known:
+            if size < 1 or self.scene.expired:
+                return None
+            self._known[size] = self.scene.passes_at({self.dim: size})
+        return self._known[size]
+
+    def offsets(self, size: int) -> set[int]:
+        """Elements of the arguments and of the output at this size."""
+        try:
+            arguments = self.scene.arguments_at({self.dim: size})
+        except (OpsdebugError, Unsupported):
+            return set()
+        counts = {value.numel() for value in arguments.values if isinstance(value, torch.Tensor)}
+        outputs = self.scene.launch(arguments)
+        return counts | {output.numel() for output in (outputs or {}).values()}
+
+    @property
+    def tried(self) -> str:
+        """Sizes and their verdicts, for the evidence."""
+        told = {True: "passes", False: "fails"}
+        return ", ".join(f"{size} {told[known]}" for size, known in sorted(self._known.items()) if known is not None)
+
+
+def _multiples(search: _Search, failure: Failure, size: int) -> Clue | None:
+    """The smallest V whose multiples pass while their neighbours fail."""
+    for width in WIDTHS:
+        if size % width == 0:
+            continue
+        above = size + (-size % width)
+        if search.passes(above) is not True or search.passes(above + width) is not True:
+            continue
+        neighbours = [n for n in (above + 1, above - 1, above + width + 1, above + width - 1) if n % width]
+        verdicts = [search.passes(n) for n in neighbours if n > 0]
+        if verdicts and all(verdict is False for verdict in verdicts):
+            return failure.clue(
+                RULE,
+                Cause.TAIL_MASK,
+                0.95,
+                f"right where {search.dim} is a multiple of {width} ({above}, {above + width}), wrong at "
+                f"{', '.join(map(str, sorted({size, *neighbours})))}",
+                {"dim": search.dim, "width": width, "sizes": search.tried},
+            )
+    return None
+
+
+def _limits(search: _Search, failure: Failure, size: int) -> Clue | None:
+    low = _passing_below(search, size)
+    if low is not None:
+        return _upper(search, failure, low, size)
+    high = _passing_above(search, size)
+    return None if high is None else _lower(search, failure, size, high)
+
+
+def _passing_below(search: _Search, size: int) -> int | None:
+    while size > 1 and not search.scene.expired:
+        size //= 2
+        if search.passes(size):
+            return size
+    return None
+
+
+def _passing_above(search: _Search, size: int) -> int | None:
+    for factor in (2, 4, 8):
+        if size * factor * _elements_each(search.scene, size) <= MOST_ELEMENTS and search.passes(size * factor):
+            return size * factor
+    return None
+
+
+def _elements_each(scene: Scene, size: int) -> int:
+    counts = [value.numel() for value in scene.arguments.values if isinstance(value, torch.Tensor)]
+    return max(counts, default=1) // max(1, size) + 1
+
+
+def _between(search: _Search, right: int, wrong: int) -> tuple[int, int] | None:
+    """Neighbouring sizes, one right and one wrong, by bisection; None when it ends undecided."""
+    while abs(right - wrong) > 1:
+        middle = (right + wrong) // 2
+        verdict = search.passes(middle)
+        if verdict is None:
+            return None
+        right, wrong = (middle, wrong) if verdict else (right, middle)
+    return right, wrong
+
+
+def _upper(search: _Search, failure: Failure, low: int, size: int) -> Clue | None:
+    found = _between(search, low, size)
+    if found is None:
+        return None
+    right, wrong = found
+    inside, outside = search.offsets(right), search.offsets(wrong)
+    evidence = {"dim": search.dim, "largest_right": right, "smallest_wrong": wrong, "sizes": search.tried}
+    for bits in INDEX_BITS:
+        limit = 1 << bits
+        if limit in inside and any(count > limit for count in outside) and right >= 4:
+            return failure.clue(
+                RULE,
+                Cause.INDEX_OVERFLOW,
+                0.94,
+                f"right up to {search.dim} = {right}, where a tensor has 2^{bits} elements, and wrong from {wrong} on: "
+                f"an offset does not fit {bits + 1 if bits in (15, 31) else bits} bits",
+                {**evidence, "bits": bits},
+            )
+    if right >= 16 and right & (right - 1) == 0:
+        return failure.clue(
+            RULE,
+            Cause.TAIL_MASK,
+            0.6,
+            f"right up to {search.dim} = {right} and wrong from {wrong} on: one block of {right} is all that is done",
+            evidence,
+        )
+    return None
+
+
+def _lower(search: _Search, failure: Failure, size: int, high: int) -> Clue | None:
+    """Wrong only where the dim is small: another path is taken there. A batch that changes a sum changes its order."""
+    found = _between(search, high, size)
+    if found is None or failure.kind not in SUMMING:
+        return None
+    right, wrong = found
+    batch = any(axis == size for axis in failure.actual.shape)
+    if not batch:
+        return None
+    return failure.clue(
+        RULE,
+        Cause.ACCUMULATION_ORDER,
+        0.9,
+        f"right from {search.dim} = {right} on, wrong up to {wrong}, though no sum runs along it: small batches are "
+        "summed in another order or precision",
+        {"dim": search.dim, "smallest_right": right, "largest_wrong": wrong, "sizes": search.tried},
+    )
