@@ -15,9 +15,12 @@ from opsdebug_ci.execution.death import Death, Ending, observe_death
 from opsdebug_ci.execution.launch import Launcher
 from opsdebug_ci.execution.worker_client import WorkerClient
 from opsdebug_ci.model import Case, Catalogue, Observation, Status
+from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.message import Describe, Request, RunCase
+from opsdebug_ci.model.trace import CaseTrace
 
 Answer = TypeVar("Answer")
+AboutCase = TypeVar("AboutCase", Observation, Attribution, CaseTrace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +99,21 @@ class Lane:
         return answer
 
     def run(self, case: Case, repeats: int, operators: Describe) -> Observation:
-        """What happens when `case` runs here, a worker's death included.
+        """What happens when `case` runs here, a worker's death included; see `about`."""
+        return self.about(case, RunCase(case=case, repeats=repeats), Observation, operators)
+
+    def about(
+        self, case: Case, request: Request, expected: type[AboutCase], operators: Describe
+    ) -> AboutCase | Observation:
+        """The answer to a request about `case`, or what happened to the worker instead.
 
         A worker that dies before it began the case fell to something earlier, so a fresh one is asked once more. One
         that dies while it looks for the cause of a failure has told the failure before.
         """
         try:
-            answer = self._run_once(case, repeats, operators)
+            answer = self._about_once(case, request, expected, operators)
             if isinstance(answer, Death) and _died_before(answer):
-                answer = self._run_once(case, repeats, operators)
+                answer = self._about_once(case, request, expected, operators)
         except (WorkerError, EnvironmentLimitError) as fault:
             return Observation(case_id=case.id, status=Status.WORKER_BROKEN, reason=fault.message)
         if not isinstance(answer, Death):
@@ -112,11 +121,12 @@ class Lane:
         known = None if answer.breadcrumb is None else answer.breadcrumb.observation
         return observe_death(case, answer) if known is None or known.case_id != case.id else known
 
-    def _run_once(self, case: Case, repeats: int, operators: Describe) -> Observation | Death:
+    def _about_once(
+        self, case: Case, request: Request, expected: type[AboutCase], operators: Describe
+    ) -> AboutCase | Death:
         client = self._prepared(operators)
-        request = RunCase(case=case, repeats=repeats)
-        answer = client.ask(request, Observation, self._limits.timeout_s, self._limits.memory_bytes)
-        if isinstance(answer, Observation) and answer.case_id != case.id:
+        answer = client.ask(request, expected, self._limits.timeout_s, self._limits.memory_bytes)
+        if not isinstance(answer, Death) and answer.case_id != case.id:
             self.retire()
             raise WorkerError(f"the worker answered for case {answer.case_id[:40]}; wanted {case.id}")
         return answer

@@ -26,11 +26,11 @@ from opsdebug_ci.errors import EnvironmentLimitError, InternalError, WorkerError
 from opsdebug_ci.execution.death import Death
 from opsdebug_ci.execution.endurance import Endurance
 from opsdebug_ci.execution.environment import worker_environment
-from opsdebug_ci.execution.lane import FailedStarts, Lane, Limits, describe_death
+from opsdebug_ci.execution.lane import AboutCase, FailedStarts, Lane, Limits, describe_death
 from opsdebug_ci.execution.launch import PACKAGE, Launcher
 from opsdebug_ci.execution.memory import can_watch
 from opsdebug_ci.model import Calibration, Case, Catalogue, DiscoveryFault, Machine, Observation
-from opsdebug_ci.model.message import Calibrate, Describe, Identify, Request
+from opsdebug_ci.model.message import AttributeCase, Calibrate, Describe, Identify, Request, TraceCase
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
@@ -158,6 +158,17 @@ class WorkerPool:
         finally:
             for future in futures:
                 future.cancel()
+
+    def about(self, request: AttributeCase | TraceCase, expected: type[AboutCase]) -> AboutCase | Observation:
+        """The answer to a request about a case, or what happened to its worker instead.
+
+        Raises:
+            InternalError: no operators were described before.
+        """
+        operators = self._operators
+        if operators is None:
+            raise InternalError("`about` was called before `describe`; wanted the operators described first")
+        return self._borrowing(lambda lane: lane.about(request.case, request, expected, operators))
 
     def _lane(self) -> Lane:
         return Lane(self._launcher, self._limits, self._failed_starts)

@@ -11,7 +11,9 @@ import msgspec
 
 from opsdebug_ci.errors import WorkerError
 from opsdebug_ci.model import Calibration, Catalogue, Machine, Observation
+from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.message import Breadcrumb, Reply
+from opsdebug_ci.model.trace import CaseTrace
 
 
 class _Envelope(msgspec.Struct):
@@ -20,7 +22,7 @@ class _Envelope(msgspec.Struct):
     type: str
 
 
-REPLIES: tuple[type, ...] = (Breadcrumb, Catalogue, Observation, Calibration, Machine)
+REPLIES: tuple[type, ...] = (Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, Calibration, Machine)
 """Every reply of the protocol."""
 
 _ENVELOPE = msgspec.json.Decoder(_Envelope)

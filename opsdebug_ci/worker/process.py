@@ -7,19 +7,38 @@ cannot end the run; everything that kills the process is the control side's to n
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from opsdebug_ci.errors import EnvironmentLimitError
+from opsdebug_ci.model.attribution import Attribution
+from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.machine import Calibration, Machine
-from opsdebug_ci.model.message import Breadcrumb, Calibrate, Describe, Identify, Reply, RunCase
+from opsdebug_ci.model.message import (
+    AttributeCase,
+    Breadcrumb,
+    Calibrate,
+    Describe,
+    Identify,
+    Reply,
+    RunCase,
+    TraceCase,
+)
 from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.trace import CaseTrace
 from opsdebug_ci.model.vocabulary import Phase, Status
 from opsdebug_ci.model.wire import decode, encode
 from opsdebug_ci.operators import Operator, describe, discover
 from opsdebug_ci.timing import calibrate
+from opsdebug_ci.worker.attribution import attribute
 from opsdebug_ci.worker.case_run import run_case
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.machine import identify
+from opsdebug_ci.worker.tracing import trace
+
+Answer = TypeVar("Answer")
 
 
 def serve(request_fd: int, reply_fd: int) -> None:
@@ -27,7 +46,7 @@ def serve(request_fd: int, reply_fd: int) -> None:
     session = _Session(reply_fd)
     with open(request_fd, encoding="utf-8") as requests:
         for line in requests:
-            session.answer(decode(line, Describe, RunCase, Calibrate, Identify))
+            session.answer(decode(line, Describe, RunCase, AttributeCase, TraceCase, Calibrate, Identify))
 
 
 class _Session:
@@ -41,7 +60,13 @@ class _Session:
         if isinstance(request, Describe):
             self._send(self._describe(request))
         elif isinstance(request, RunCase):
-            self._send(self._run(request))
+            self._send(self._of_case(request.case, lambda operator: run_case(operator, request, self._send)))
+        elif isinstance(request, AttributeCase):
+            found = self._of_case(request.case, lambda operator: attribute(operator, request, self._send))
+            self._send(found if isinstance(found, Attribution) else _unread(request.case, found))
+        elif isinstance(request, TraceCase):
+            told = self._of_case(request.case, lambda operator: trace(operator, request, self._send))
+            self._send(told if isinstance(told, CaseTrace) else _untraced(request.case, told))
         elif isinstance(request, Calibrate):
             self._send(self._calibrate(request))
         elif isinstance(request, Identify):
@@ -54,17 +79,15 @@ class _Session:
         self._operators |= {item.operator.name: item.operator for item in discovery.found}
         return describe(discovery, root)
 
-    def _run(self, request: RunCase) -> Observation:
-        operator = self._operators.get(request.case.operator)
+    def _of_case(self, case: Case, work: Callable[[Operator], Answer]) -> Answer | Observation:
+        operator = self._operators.get(case.operator)
         if operator is None:
-            return _broken(request, f"operator `{request.case.operator}` was not described in this process")
+            return _broken(case, f"operator `{case.operator}` was not described in this process")
         try:
-            return run_case(operator, request, self._send)
+            return work(operator)
         except Exception as error:  # noqa: BLE001 - the worker's loop: our own fault, told as such
-            broken = _broken(request, f"internal error: {type(error).__name__}: {error}")
-            return Observation(
-                case_id=broken.case_id, status=broken.status, reason=broken.reason, exception=facts_of(error)
-            )
+            broken = _broken(case, f"internal error: {type(error).__name__}: {error}")
+            return replace(broken, exception=facts_of(error))
 
     def _calibrate(self, request: Calibrate) -> Calibration:
         try:
@@ -78,5 +101,13 @@ class _Session:
             data = data[os.write(self._reply_fd, data) :]
 
 
-def _broken(request: RunCase, reason: str) -> Observation:
-    return Observation(case_id=request.case.id, status=Status.WORKER_BROKEN, reason=reason)
+def _broken(case: Case, reason: str) -> Observation:
+    return Observation(case_id=case.id, status=Status.WORKER_BROKEN, reason=reason)
+
+
+def _unread(case: Case, observation: Observation) -> Attribution:
+    return Attribution(case_id=case.id, observation=observation)
+
+
+def _untraced(case: Case, observation: Observation) -> CaseTrace:
+    return CaseTrace(case_id=case.id, observation=observation)

@@ -1,0 +1,229 @@
+"""`opsdebug trace` in the worker: one case, its steps beside the same steps of its references.
+
+(1) the case as `run` runs it            -> its outputs, each a step
+(2) the operator again, watched          -> its checkpoints, or its ATen calls where it marks none
+(3) the references again, watched        -> the same, the torch one in float64
+(4) step by step: the bounds an output would have, and what separates the bad elements of a step from its good ones
+
+Decides what is compared with what. Deliberately names no cause.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.dtype import compute_format
+from opsdebug_ci.model.message import Breadcrumb, RunCase, TraceCase
+from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.trace import CaseTrace, HealthEvent, StepSource
+from opsdebug_ci.model.vocabulary import CheckpointMode, Phase, ReferenceKind, Status
+from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.spread import Spread
+from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.trace import HealthWatch, Limits, Mark, Recorder, common_start
+from opsdebug_ci.worker.arithmetic import arithmetic_of
+from opsdebug_ci.worker.case_run import Trail, run_case
+from opsdebug_ci.worker.step_reading import StepPair, read_output_step, read_steps
+from opsdebug_ci.worker.watched_runs import (
+    by_name,
+    listen_to_operator,
+    listen_to_reference,
+    spread_of_steps,
+    watch_operator,
+    watch_reference,
+)
+
+HOW_TO_MARK = (
+    'mark a step with `y = checkpoint("name", y)` (from opsdebug_ci) in the operator and, under the same name, in its '
+    "reference"
+)
+"""What to do where there is nothing to compare."""
+
+
+def trace(operator: Operator, request: TraceCase, trail: Trail) -> CaseTrace:
+    """Run the case and trace it. Nothing the operator or its references raise escapes."""
+    seen: list[tuple[Arguments, list[ComparedOutput]]] = []
+
+    def witness(arguments: Arguments, compared: list[ComparedOutput]) -> None:
+        seen.append((arguments, compared))
+
+    observation = run_case(operator, RunCase(case=request.case), trail, witness)
+    if observation.status is not Status.RAN or not seen:
+        return CaseTrace(case_id=request.case.id, observation=observation)
+    trail(Breadcrumb(phase=Phase.PROBE, detail="tracing"))
+    arguments, compared = seen[0]
+    return _Tracing(
+        operator=operator, request=request, observation=observation, arguments=arguments, outputs=compared
+    ).traced()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tracing:
+    """A case that ran, to be traced."""
+
+    operator: Operator
+    """The operator."""
+
+    request: TraceCase
+    """What was asked."""
+
+    observation: Observation
+    """What happened when the case ran."""
+
+    arguments: Arguments
+    """Its pristine arguments."""
+
+    outputs: list[ComparedOutput]
+    """Its outputs beside those of the references."""
+
+    @property
+    def case(self) -> Case:
+        """The case."""
+        return self.request.case
+
+    def traced(self) -> CaseTrace:
+        """The whole answer."""
+        outputs = tuple(read_output_step(output, self.arguments) for output in self.outputs)
+        answer = CaseTrace(
+            case_id=self.case.id, observation=self.observation, reference=self._reference(), steps=outputs
+        )
+        if self.request.mode is CheckpointMode.NONE:
+            return answer
+        if self.request.mode is CheckpointMode.HEALTH:
+            return self._with_health(answer)
+        return self._with_steps(answer)
+
+    def _reference(self) -> str | None:
+        if not self.outputs:
+            return None
+        lifted = ReferenceKind.PRECISE in self.outputs[0].references and self.outputs[0].derived_precise
+        if lifted:
+            return "the torch reference in float64"
+        return "reference " + ", ".join(f"`{which}`" for which in self.outputs[0].references)
+
+    def _with_steps(self, answer: CaseTrace) -> CaseTrace:
+        mine, theirs, naive = self._recordings()
+        notes = [*self._refusals(mine)]
+        marked = mine.checkpoints and (theirs.checkpoints or naive.checkpoints)
+        if marked:
+            pairs, more = self._marked(mine, theirs, naive)
+            source = StepSource.CHECKPOINT
+        else:
+            pairs, more = self._called(mine, theirs)
+            source = StepSource.CALL
+        steps = tuple(read_steps(pairs, source, self._template(), self.arguments))
+        return replace(answer, steps=(*steps, *answer.steps), notes=(*notes, *more))
+
+    def _recordings(self) -> tuple[Recorder, Recorder, Recorder]:
+        limit = self.request.step_limit
+        mine, theirs, naive = (Recorder(calls=True, limit=limit) for _ in range(3))
+        if not watch_operator(self.operator, self.arguments, self.case, mine):
+            mine = Recorder(calls=False, limit=limit)
+            listen_to_operator(self.operator, self.arguments, self.case, mine)
+        lifted = {ReferenceKind.TORCH, ReferenceKind.PRECISE} & set(self.case.checks)
+        if lifted and not watch_reference(self.operator, self.arguments, self.case, theirs):
+            theirs = Recorder(calls=True, limit=limit)
+            listen_to_reference(self.operator, self.arguments, self.case, theirs, ReferenceKind.TORCH)
+        if ReferenceKind.NAIVE in self.case.checks:
+            listen_to_reference(self.operator, self.arguments, self.case, naive, ReferenceKind.NAIVE)
+        if ReferenceKind.PRECISE in self.case.checks and not theirs.checkpoints:
+            listen_to_reference(self.operator, self.arguments, self.case, theirs, ReferenceKind.PRECISE)
+        return mine, theirs, naive
+
+    def _marked(self, mine: Recorder, theirs: Recorder, naive: Recorder) -> tuple[list[StepPair], list[str]]:
+        own, best, other = (by_name(recorder, calls=False) for recorder in (mine, theirs, naive))
+        spreads = self._spreads(calls=False) if best else {}
+        pairs = [
+            StepPair(
+                name=name,
+                actual=mark.values,
+                expected=_values(best, name),
+                second=_values(other, name),
+                spread=spreads.get(name),
+            )
+            for name, mark in own.items()
+        ]
+        unheard = [name for name in {**best, **other} if name not in own]
+        missed = f"marked by a reference alone: {', '.join(f'`{name}`' for name in unheard)}"
+        return pairs, [missed] if unheard else []
+
+    def _called(self, mine: Recorder, theirs: Recorder) -> tuple[list[StepPair], list[str]]:
+        alike = common_start(mine.calls, theirs.calls)
+        own, best = by_name(mine, calls=True), by_name(theirs, calls=True)
+        spreads = self._spreads(calls=True) if alike else {}
+        pairs = [
+            StepPair(
+                name=name,
+                actual=mark.values,
+                expected=_values(best, name),
+                second=None,
+                spread=spreads.get(name),
+            )
+            for name, mark in list(own.items())[:alike]
+        ]
+        return pairs, list(self._call_notes(mine, theirs, alike))
+
+    def _call_notes(self, mine: Recorder, theirs: Recorder, alike: int) -> Iterator[str]:
+        if mine.checkpoints or theirs.checkpoints:
+            who, whom = ("operator", "references") if mine.checkpoints else ("reference", "operator")
+            names = ", ".join(f"`{mark.name}`" for mark in (mine.checkpoints or theirs.checkpoints)[:5])
+            yield f"only the {who} marks steps ({names}): mark the same ones in the {whom}"
+        else:
+            yield f"no checkpoints: {HOW_TO_MARK}"
+        if alike == 0:
+            yield "no ATen calls to compare either: operator and reference begin with different ones"
+        elif alike < max(len(mine.calls), len(theirs.calls)):
+            yield (
+                f"compared are the first {alike} ATen calls; then the operator calls {_name_at(mine.calls, alike)}, "
+                f"the reference {_name_at(theirs.calls, alike)}"
+            )
+        else:
+            yield f"compared are all {alike} ATen calls, which operator and reference share"
+
+    def _spreads(self, *, calls: bool) -> dict[str, Spread]:
+        if ReferenceKind.TORCH not in self.operator.references:
+            return {}
+        arithmetic = arithmetic_of(self.operator, self.case)
+        return spread_of_steps(
+            self.operator, self.arguments, self.case, arithmetic, calls=calls, limit=self.request.step_limit
+        )
+
+    def _template(self) -> ComparedOutput:
+        """What all steps share with the outputs: precision, arguments, dims."""
+        return self.outputs[0]
+
+    def _refusals(self, mine: Recorder) -> Iterator[str]:
+        for name in dict.fromkeys(mine.refused):
+            yield f"checkpoint `{name}` is no real tensor: not compared"
+
+    def _with_health(self, answer: CaseTrace) -> CaseTrace:
+        limits = Limits(magnitude=self.request.health_limit, by_dtype=self.request.health_limits)
+        watch = HealthWatch(limits, self.request.step_limit)
+        notes: tuple[str, ...] = ()
+        if not watch_operator(self.operator, self.arguments, self.case, watch):
+            watch = HealthWatch(limits, self.request.step_limit)
+            listen_to_operator(self.operator, self.arguments, self.case, watch)
+            notes = ("the operator does not run while its ATen calls are watched: only its checkpoints were looked at",)
+        wide = replace(limits, overflow=compute_format(self.case.dtype).max_finite)
+        reference = HealthWatch(wide)
+        watch_reference(self.operator, self.arguments, self.case, reference)
+        known = Counter(_likeness(event) for event in reference.events)
+        events = tuple(replace(event, legal=known[_likeness(event)] > 0) for event in watch.events)
+        return replace(answer, health=events, looked_at=watch.looked_at, notes=notes)
+
+
+def _values(marks: Mapping[str, Mark], name: str) -> torch.Tensor | None:
+    return marks[name].values if name in marks else None
+
+
+def _likeness(event: HealthEvent) -> tuple[str, tuple[int, ...], int, int]:
+    return event.name, event.shape, event.nan, event.infinite
+
+
+def _name_at(calls: list[Mark], position: int) -> str:
+    return f"`{calls[position].name}`" if position < len(calls) else "nothing more"
