@@ -11,9 +11,12 @@ from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.vocabulary import Family, Layout
 
 
-def rerun(case: Case, *extra: str) -> str:
-    """`opsdebug run ...` for exactly this case; `own` axes are left out, since the operator decides them itself."""
-    words = ["opsdebug", "run", *_operator(case.operator)]
+def rerun(case: Case, *extra: str, command: str = "run") -> str:
+    """`opsdebug run ...` for exactly this case; `own` axes are left out, since the operator decides them itself.
+
+    `command` is another one that takes the same options.
+    """
+    words = ["opsdebug", command, *_operator(case.operator)]
     if case.dims:
         words += ["--dims", ",".join(f"{name}={size}" for name, size in case.dims.items())]
     words += ["--dtype", case.dtype, "--seed", str(case.seed)]

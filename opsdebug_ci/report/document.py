@@ -75,7 +75,7 @@ def _observation(judgement: Judgement, fingerprints: Mapping[str, str]) -> Obser
     observation = judgement.observation
     worst = observation.worst_output
     return ObservationDocument(
-        case=_case(judgement.case),
+        case=case_document(judgement.case),
         verdict=judgement.verdict,
         reason=observation.reason,
         reference=judgement.reference,
@@ -87,7 +87,8 @@ def _observation(judgement: Judgement, fingerprints: Mapping[str, str]) -> Obser
     )
 
 
-def _case(case: Case) -> CaseDocument:
+def case_document(case: Case) -> CaseDocument:
+    """The public form of a case."""
     return CaseDocument(
         id=case.id,
         name=case.name,

@@ -14,13 +14,14 @@ import msgspec
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
+from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, AttributionDocument, TraceDocument
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def encode(document: RunDocument) -> bytes:
+def encode(document: RunDocument | AttributionDocument | TraceDocument) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
         return msgspec.json.encode(document)
@@ -44,15 +45,23 @@ def decode(data: bytes) -> RunDocument:
     return document
 
 
-def schema() -> dict[str, Any]:
-    """JSON Schema of the document, derived from its types."""
-    derived = msgspec.json.schema(RunDocument)
-    return {"$schema": SCHEMA_DIALECT, "$id": f"{RUN_SCHEMA}.schema.json", "title": RUN_SCHEMA, **derived}
+SCHEMAS: dict[str, type] = {
+    RUN_SCHEMA: RunDocument,
+    ATTRIBUTE_SCHEMA: AttributionDocument,
+    TRACE_SCHEMA: TraceDocument,
+}
+"""Every document that `--json` prints, by its schema."""
 
 
-def schema_text() -> str:
+def schema(name: str = RUN_SCHEMA) -> dict[str, Any]:
+    """JSON Schema of a document, derived from its types."""
+    derived = msgspec.json.schema(SCHEMAS[name])
+    return {"$schema": SCHEMA_DIALECT, "$id": f"{name}.schema.json", "title": name, **derived}
+
+
+def schema_text(name: str = RUN_SCHEMA) -> str:
     """The schema as it is committed under docs/schema."""
-    return json.dumps(schema(), indent=2, sort_keys=True) + "\n"
+    return json.dumps(schema(name), indent=2, sort_keys=True) + "\n"
 
 
 def _valid(value: Any) -> Any:

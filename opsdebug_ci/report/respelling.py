@@ -13,6 +13,8 @@ from opsdebug_ci.model.document import ObservationDocument, RunDocument
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "run": ("--config", "--python", "--timeout", "--repeat"),
+    "attribute": ("--config", "--python", "--timeout"),
+    "trace": ("--config", "--python", "--timeout"),
     "ci": ("--config", "--python", "--timeout", "--store"),
     "sql": ("--config", "--store"),
     "doctor": ("--config",),
@@ -27,17 +29,18 @@ def respelled(document: RunDocument, options: Mapping[str, str | None]) -> RunDo
         return document
     return replace(
         document,
-        next=tuple(_spelled(command, given) for command in document.next),
+        next=tuple(spelled(command, given) for command in document.next),
         observations=tuple(_observation(observation, given) for observation in document.observations),
     )
 
 
 def _observation(observation: ObservationDocument, given: Mapping[str, str]) -> ObservationDocument:
-    findings = tuple(replace(finding, next=_spelled(finding.next, given)) for finding in observation.findings)
+    findings = tuple(replace(finding, next=spelled(finding.next, given)) for finding in observation.findings)
     return replace(observation, findings=findings)
 
 
-def _spelled(command: str, given: Mapping[str, str]) -> str:
+def spelled(command: str, given: Mapping[str, str]) -> str:
+    """`command` with those of the `given` options that it takes."""
     words = command.split(maxsplit=2)
     if len(words) < 2 or words[0] != "opsdebug":
         return command
