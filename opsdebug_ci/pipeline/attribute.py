@@ -8,7 +8,7 @@ from opsdebug_ci.errors import UsageError
 from opsdebug_ci.judge import judge
 from opsdebug_ci.judge.command import rerun
 from opsdebug_ci.model import Judgement
-from opsdebug_ci.model.attribution import Attribution
+from opsdebug_ci.model.attribution import Attribution, RegionReading
 from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, AttributionDocument
 from opsdebug_ci.model.message import AttributeCase
 from opsdebug_ci.model.region import Region, admits, resolve
@@ -16,7 +16,7 @@ from opsdebug_ci.pipeline.inquiry import EXIT_SAID, Chosen, Inquiry, choose, die
 from opsdebug_ci.pipeline.workbench import workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
-from opsdebug_ci.report.attribution import conclusion
+from opsdebug_ci.report.attribution import around_worst, conclusion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +53,24 @@ def attribute(wanted: RegionInquiry, configuration: Configuration, world: World)
     if not isinstance(answer, Attribution) or answer.reading is None:
         return _unread(judgement, chosen.why)
     told = replace(judgement, findings=chosen.judgement.findings or judgement.findings)
-    bad = answer.reading.inside.bad + answer.reading.outside.bad
     return AttributionDocument(
         schema=ATTRIBUTE_SCHEMA,
         subject=subject_of(told, chosen.why),
         reading=answer.reading,
         conclusion=conclusion(answer.reading),
-        next=(rerun(judgement.case, command="trace" if bad else "run"),),
+        next=_next(judgement, answer.reading),
         exit_code=EXIT_SAID,
     )
+
+
+def _next(judgement: Judgement, reading: RegionReading) -> tuple[str, ...]:
+    """The steps of the case; before them, where the region holds nothing bad, the surroundings of the worst element."""
+    if not reading.inside.bad + reading.outside.bad:
+        return (rerun(judgement.case),)
+    worst = next((output for output in judgement.observation.outputs if output.name == reading.output), None)
+    at = None if worst is None or worst.accuracy is None else around_worst(worst.accuracy, reading.shape)
+    elsewhere = [] if reading.inside.bad or at is None else [rerun(judgement.case, "--range", at, command="attribute")]
+    return (*elsewhere, rerun(judgement.case, command="trace"))
 
 
 def _unread(judgement: Judgement, why: str) -> AttributionDocument:

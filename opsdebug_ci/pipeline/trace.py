@@ -16,7 +16,7 @@ from opsdebug_ci.pipeline.workbench import workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.plan.setting import DEFAULT_HEALTH_LIMIT
-from opsdebug_ci.report.trace import first_jump, first_unhealthy, trace_conclusion
+from opsdebug_ci.report.trace import first_jump, first_unhealthy, is_harmless, trace_conclusion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,8 @@ def in_higher_precision(case: Case) -> Case:
 
 def _traced(answer: CaseTrace, judgement: Judgement, why: str, mode: CheckpointMode) -> TraceDocument:
     jump = first_jump([step for step in answer.steps if step.unpaired is None])
-    sick = first_unhealthy(answer.health) if mode is CheckpointMode.HEALTH else None
+    watching = mode is CheckpointMode.HEALTH and not is_harmless(answer)
+    sick = first_unhealthy(answer) if watching else None
     first = sick.name if sick is not None else None if jump is None else jump.name
     return TraceDocument(
         schema=TRACE_SCHEMA,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.attribution import Alignment, RegionReading, Relation, Split, TensorSummary, ValueSummary
 from opsdebug_ci.model.inquiry import AttributionDocument
-from opsdebug_ci.model.region import region_text
+from opsdebug_ci.model.region import Span, region_text
 from opsdebug_ci.report import figures
 from opsdebug_ci.report.escape import plain
 from opsdebug_ci.report.subject import ending_lines, heading_lines
@@ -18,6 +19,9 @@ from opsdebug_ci.report.table import aligned
 
 TELLING = 0.9
 """Balanced accuracy from which a split is a conclusion; below it is the best there is, and said to be no more."""
+
+NEARBY = 5
+"""Elements on either side of the worst one that are worth a look."""
 
 FEWEST = 3
 """Bad and good elements below which any feature separates them by chance."""
@@ -106,6 +110,15 @@ def split_text(split: Split) -> str:
         reach = f"; good {'up to' if split.relation is Relation.ABOVE else 'from'} {split.reach:.6g}"
         reach += "" if split.relation is Relation.ABOVE else " on"
     return f"{plain(split.statement)} (balanced accuracy {split.balanced_accuracy:.3f}{reach})"
+
+
+def around_worst(accuracy: Accuracy, shape: Sequence[int]) -> str | None:
+    """A region to look into: NEARBY elements of its row on either side of the worst element; None: there is none."""
+    if accuracy.worst is None or not shape:
+        return None
+    *rows, column = accuracy.worst.index
+    last = Span(first=max(0, column - NEARBY), last=min(shape[-1] - 1, column + NEARBY))
+    return region_text((*(Span(first=row, last=row) for row in rows), last))
 
 
 def attribution_text(document: AttributionDocument) -> str:

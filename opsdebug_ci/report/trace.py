@@ -38,9 +38,14 @@ def first_jump(steps: Sequence[Step]) -> Step | None:
     return None
 
 
-def first_unhealthy(events: Sequence[HealthEvent]) -> HealthEvent | None:
+def first_unhealthy(trace: CaseTrace) -> HealthEvent | None:
     """The first step that lets unhealthy values appear where the reference has none; None: there is none."""
-    return next((event for event in events if event.flow is Flow.APPEAR and not event.legal), None)
+    return next((event for event in trace.health if event.flow is Flow.APPEAR and not event.legal), None)
+
+
+def is_harmless(trace: CaseTrace) -> bool:
+    """Whether the outputs are NaN, infinite and finite just where the reference is."""
+    return not any(step.classes for step in trace.steps if step.source is StepSource.OUTPUT)
 
 
 def trace_conclusion(trace: CaseTrace, mode: CheckpointMode) -> tuple[str, ...]:
@@ -80,12 +85,14 @@ def _from(steps: Sequence[Step], jump: Step) -> str:
 
 
 def _health_sentences(trace: CaseTrace) -> tuple[str, ...]:
-    event = first_unhealthy(trace.health)
+    event = first_unhealthy(trace)
     if event is None:
         legal = sum(event.flow is Flow.APPEAR for event in trace.health)
         known = f"; {legal:,} appear in the reference's run too" if legal else ""
         return (f"no unhealthy value appears in {trace.looked_at:,} steps{known}",)
-    return (f"{_what(event)} first appear in {event.source} `{event.name}` at {figures.index(event.first_index)}",)
+    innocent = "; the outputs are NaN or infinite only where the reference is" if is_harmless(trace) else ""
+    where = f"in {event.source} `{event.name}`, first at {figures.index(event.first_index)}"
+    return (f"{_what(event)} appear {where}{innocent}",)
 
 
 def _what(event: HealthEvent) -> str:

@@ -59,8 +59,12 @@ class _Counts:
     first: tuple[int, ...] | None = None
     """First of any kind."""
 
+    sick_nan: torch.Tensor | None = None
+    """bool: where the NaN are; None: nowhere."""
+
     @property
     def any(self) -> bool:
+        """There is something unhealthy."""
         return bool(self.nan or self.infinite or self.over_limit)
 
 
@@ -98,17 +102,19 @@ class HealthWatch:
             return
         self._looking = True  # looking makes ATen calls of its own
         try:
-            before = any(self._counts(value).any for value in given if _is_float(value))
+            before = [self._counts(value) for value in given if _is_float(value)]
             for result in results:
                 self._note(name, source, result, self._counts(result), before)
         finally:
             self._looking = False
         self.looked_at += 1
 
-    def _note(self, name: str, source: StepSource, result: torch.Tensor, counts: _Counts, before: bool) -> None:
-        if not before and not counts.any:
+    def _note(
+        self, name: str, source: StepSource, result: torch.Tensor, counts: _Counts, before: list[_Counts]
+    ) -> None:
+        if not counts.any and not any(given.any for given in before):
             return
-        flow = Flow.DISAPPEAR if not counts.any else Flow.PROPAGATE if before else Flow.APPEAR
+        flow = Flow.DISAPPEAR if not counts.any else Flow.APPEAR if _is_new(counts, before) else Flow.PROPAGATE
         self.events.append(
             HealthEvent(
                 position=self.looked_at,
@@ -139,7 +145,31 @@ class HealthWatch:
         over = ~infinite & (size > limit)
         sick = (nan | infinite | over).flatten()
         first = unravel(int(sick.to(torch.uint8).argmax()), tuple(values.shape)) if bool(sick.any()) else None
-        return _Counts(nan=int(nan.sum()), infinite=int(infinite.sum()), over_limit=int(over.sum()), first=first)
+        return _Counts(
+            nan=int(nan.sum()),
+            infinite=int(infinite.sum()),
+            over_limit=int(over.sum()),
+            first=first,
+            sick_nan=nan if bool(nan.any()) else None,
+        )
+
+
+def _is_new(counts: _Counts, before: list[_Counts]) -> bool:
+    """Something of a kind that no argument has; or, where arguments have NaN, NaN at an element where none has one.
+
+    The latter tells inf - inf and 0 * inf from NaN handed on; it can be told only of arguments shaped like the result.
+    """
+    if counts.nan and not any(given.nan for given in before):
+        return True
+    if counts.sick_nan is not None:
+        known = [given.sick_nan for given in before if given.sick_nan is not None]
+        alike = all(mask.shape == counts.sick_nan.shape for mask in known)
+        if alike and bool((counts.sick_nan & ~torch.stack(known).any(0)).any()):
+            return True
+    spread = any(given.nan or given.infinite for given in before)
+    return bool(counts.infinite and not spread) or bool(
+        counts.over_limit and not counts.infinite and not any(given.any for given in before)
+    )
 
 
 def _is_float(value: object) -> bool:
