@@ -22,6 +22,9 @@ BLOCKS = (512, 256, 128, 64, 32, 16, 8)
 LEFT = 1e-4
 """Largest share of the error's energy the ratios may leave; a ratio per eight random numbers takes an eighth."""
 
+APART = 1e-3
+"""Least relative difference of the factors of bad blocks: less is one factor, or zeros, in some place."""
+
 LEAST_BLOCKS = 4
 """Blocks needed."""
 
@@ -30,7 +33,7 @@ SEEN = 1 << 15
 
 
 def block_scale(failure: Failure) -> Iterator[Clue]:
-    """Fires when one factor per block of the last axis takes the error away, the factors of a row's blocks differing.
+    """Fires when one factor per block of the last axis takes the error away, and the factors of bad blocks differ.
 
     Where whole rows have one factor each, that is a hint only: a wrong statistic of the row does that as well.
     Rivals: `scale`, `argument_use`.
@@ -65,8 +68,9 @@ def _factors(got: torch.Tensor, wanted: torch.Tensor, block: int) -> torch.Tenso
     if int(torch.count_nonzero(live)) < LEAST_BLOCKS or block < 8:
         return None
     factors = torch.where(live, (have * want).sum(1) / power.clamp(min=1e-300), 1.0)
+    wrong = factors[live & ((factors - 1).abs() > 1e-5)]
+    if not len(wrong) or float(wrong.max() - wrong.min()) <= APART * float(wrong.abs().max()):
+        return None
     error = (have - want).square().sum()
     left = (have - factors[:, None] * want).square().sum()
-    constant = (got * wanted).sum() / power.sum()
-    left_by_one = (got - constant * wanted).square().sum()
-    return factors[live] if bool(left <= LEFT * error) and bool(left <= LEFT * left_by_one) else None
+    return factors[live] if bool(left <= LEFT * error) else None

@@ -14,7 +14,7 @@ from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns.keyed_rows import KeyedRows, integer_arguments, keyed_rows, rows_with_bad
-from opsdebug_ci.numerics.patterns.suffix import FINEST, WIDTHS
+from opsdebug_ci.numerics.patterns.suffix import FINEST, units
 
 LEAST_ROWS = 4
 """Bad rows from which a threshold between indices is believed."""
@@ -71,9 +71,9 @@ def _threshold(failure: Failure, name: str, greatest: int, least: int) -> tuple[
     for other, argument in failure.tensors.items():
         if other == name or argument.ndim == 0:
             continue
-        for unit, width in (("", 1), (" in bytes", argument.element_size())):
-            stride = argument.stride(0) * width
-            for bits in WIDTHS:
+        for unit, size, widths in units(argument):
+            stride = argument.stride(0) * size
+            for bits in widths:
                 if greatest * stride < 2**bits <= (least + 1) * stride and stride * FINEST <= 2**bits:
                     return Cause.INDEX_OVERFLOW, f"there the offset into `{other}`{unit} reaches 2**{bits}"
         if greatest < len(argument) <= least:

@@ -61,12 +61,13 @@ def _share_known(failure: Failure, seen: BadElements, at: list[torch.Tensor], wa
     sources, known = way.sources(at)
     known &= sources != seen.places
     count, least = int(torch.count_nonzero(known)), KNOWN_STRIDED if way.cause is Cause.STRIDE_VIEW else KNOWN
-    if count < max(MANY_BAD, least * len(seen)) or not varied(seen.actual[known]):
+    if count < max(MANY_BAD, least * len(seen)):
         return None
     held = failure.expected.flatten()[sources[known]].double()
     gap = (seen.actual[known] - held).abs()
     close = gap <= torch.maximum(allowed_at(failure, sources[known]), held.abs() * 2.0**-51)
-    return count / len(seen) if int(torch.count_nonzero(close)) >= FITTING * count else None
+    fits = int(torch.count_nonzero(close)) >= FITTING * count and varied(seen.actual[known])
+    return count / len(seen) if fits else None
 
 
 def allowed_at(failure: Failure, places: torch.Tensor) -> torch.Tensor:

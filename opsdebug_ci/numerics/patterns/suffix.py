@@ -20,6 +20,9 @@ from opsdebug_ci.numerics.patterns.placement import FULL, MANY_BAD, placed
 WIDTHS = (15, 16, 24, 31, 32)
 """Bits after which an offset wraps: of signed and unsigned 16- and 32-bit integers, and of a float32's significand."""
 
+BYTE_WIDTHS = (31, 32)
+"""The same for offsets in bytes, which nobody counts in 16 bits."""
+
 FINEST = 16
 """A threshold is told from its neighbours when so many rows fit below it."""
 
@@ -46,8 +49,8 @@ def suffix(failure: Failure) -> Iterator[Clue]:
     holds = content(failure)
     ending = f"; {holds}" if holds else ""
     evidence: dict[str, EvidenceValue] = {"bad": count, "of": total, "first": first}
-    for what, offset, step in offsets(failure, first):
-        width = wrapped(offset, step)
+    for what, offset, step, widths in offsets(failure, first):
+        width = wrapped(offset, step, widths)
         if width is not None:
             statement = f"all is right before flat position {first:,} and wrong from there on, where {what} reaches"
             statement += f" 2**{width} ({offset:,}){ending}"
@@ -60,22 +63,27 @@ def suffix(failure: Failure) -> Iterator[Clue]:
         yield failure.clue("suffix", Cause.TAIL_MASK, 0.8, statement + ending, {**evidence, "block": block})
 
 
-def offsets(failure: Failure, first: int) -> Iterator[tuple[str, int, int]]:
-    """What `first` is as an offset: words, value, and how much one row adds."""
+def offsets(failure: Failure, first: int) -> Iterator[tuple[str, int, int, tuple[int, ...]]]:
+    """What `first` is as an offset: words, value, how much one row adds, and the bits it may be kept in."""
     shape = failure.bad.shape
     row = failure.bad.numel() // shape[0]
-    for unit, width in (("", 1), (" in bytes", failure.actual.element_size())):
-        yield f"the offset into the output{unit}", first * width, (row if len(shape) > 1 else 1) * width
+    for unit, size, widths in units(failure.actual):
+        yield f"the offset into the output{unit}", first * size, (row if len(shape) > 1 else 1) * size, widths
     for name, argument in failure.tensors.items():
         if argument.ndim > 1 and argument.shape[0] == shape[0] and first % row == 0:
-            for unit, width in (("", 1), (" in bytes", argument.element_size())):
-                step = argument.stride(0) * width
-                yield f"the offset into `{name}`{unit}", first // row * step, step
+            for unit, size, widths in units(argument):
+                step = argument.stride(0) * size
+                yield f"the offset into `{name}`{unit}", first // row * step, step, widths
 
 
-def wrapped(offset: int, step: int) -> int | None:
-    """How many bits `offset` fills, to within one `step`; None when it is no such threshold."""
-    for width in WIDTHS:
+def units(tensor: torch.Tensor) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
+    """How offsets into a tensor are counted: words, size of an element in that unit, and the bits they may be kept in."""
+    return ("", 1, WIDTHS), (" in bytes", tensor.element_size(), BYTE_WIDTHS)
+
+
+def wrapped(offset: int, step: int, widths: tuple[int, ...]) -> int | None:
+    """Which of `widths` bits `offset` fills, to within one `step`; None when it is no such threshold."""
+    for width in widths:
         wanted = 2**width
         if (offset == wanted and step <= wanted) or abs(offset - wanted) < step <= wanted // FINEST:
             return width

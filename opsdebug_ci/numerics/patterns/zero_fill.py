@@ -37,7 +37,7 @@ def zero_fill(failure: Failure) -> Iterator[Clue]:
     last = total - 1 - int(flat.flip(0).to(torch.uint8).argmax())
     if count < max(MANY_BAD, FULL * (last - first + 1)) or last - first + 1 == total:
         return
-    if any(wrapped(offset, step) is not None for _, offset, step in offsets(failure, first)):
+    if any(wrapped(offset, step, widths) is not None for _, offset, step, widths in offsets(failure, first)):
         return
     block, unit = _block(bad, first, last)
     if block is None:
