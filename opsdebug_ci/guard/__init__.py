@@ -1,8 +1,10 @@
 """Guards around one launch: fresh copies of the arguments, fresh memory with a known fill, bytes before and after."""
 
+from opsdebug_ci.guard.addresses import SameAddresses as SameAddresses
 from opsdebug_ci.guard.fresh_memory import FILL_A as FILL_A
 from opsdebug_ci.guard.fresh_memory import FILL_B as FILL_B
 from opsdebug_ci.guard.fresh_memory import fill_bytes as fill_bytes
 from opsdebug_ci.guard.fresh_memory import fresh_memory as fresh_memory
+from opsdebug_ci.guard.fresh_memory import soil_heap as soil_heap
 from opsdebug_ci.guard.storages import Snapshot as Snapshot
 from opsdebug_ci.guard.storages import clone_values as clone_values

@@ -1,13 +1,17 @@
 """Freshly allocated memory filled with a known byte, so that an element nobody wrote shows.
 
 Decides the two fills. An output that follows the fill was never written, or was computed from memory never written.
-Sees allocations made through torch's dispatcher (`torch.empty` and its kin), not those inside C++ kernels.
+`fresh_memory` sees allocations made through torch's dispatcher (`torch.empty` and its kin), not those inside C++
+kernels or numpy; `soil_heap` reaches these where the allocator hands out again what it got back last, as it does with
+small blocks, so that no result of a reference lies there to be found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -18,6 +22,12 @@ FILL_A = 0xFF
 
 FILL_B = 0x55
 """A large ordinary number in every float format: also seen by operators that ignore NaN."""
+
+SOILED_BLOCKS = 4
+"""Blocks of every size that are soiled: an operator may need some of that size before its output."""
+
+SOILED_BYTES = 1 << 20
+"""Largest block soiled: larger ones come fresh from the system, which hands them out zeroed."""
 
 _ALLOCATIONS = frozenset(
     {
@@ -53,6 +63,21 @@ class _FillMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch ty
 def fresh_memory(byte: int) -> TorchDispatchMode:
     """Context in which the whole storage of every `torch.empty` is filled with `byte`."""
     return _FillMode(byte)
+
+
+def soil_heap(sizes_bytes: Iterable[int], byte: int, device: torch.device) -> None:
+    """Leave freed blocks of these sizes, filled with `byte`, where the next allocation of such a size finds them.
+
+    Args:
+        sizes_bytes: sizes of the outputs to come; those above SOILED_BYTES are left out.
+        byte: the fill.
+        device: whose allocator; numpy's is soiled as well.
+    """
+    for size in sizes_bytes:
+        if 0 < size <= SOILED_BYTES:
+            arrays = [np.full(size, byte, dtype=np.uint8) for _ in range(SOILED_BLOCKS)]
+            blocks = [torch.full((size,), byte, dtype=torch.uint8, device=device) for _ in range(SOILED_BLOCKS)]
+            del arrays, blocks
 
 
 def fill_bytes(tensor: torch.Tensor, byte: int) -> None:

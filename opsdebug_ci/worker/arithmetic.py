@@ -1,6 +1,6 @@
 """The precision an operator promises to work in on one case.
 
-Decides how contract, dtype and kind combine. Deliberately measures nothing.
+Decides how contract, dtype, kind and direction combine. Deliberately measures nothing.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import FLOAT_FORMATS, TF32, FloatFormat, compute_format
-from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.model.vocabulary import Direction, Kind
 from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Operator
 
@@ -20,8 +20,11 @@ def arithmetic_of(operator: Operator, case: Case) -> Arithmetic:
     wider = own if own is not None and own.precision > declared.precision else declared
     kinds = operator.kinds
     forgiving = kinds is Kind.AUTO or (isinstance(kinds, dict) and Kind.AUTO in kinds.values())
+    compute = compute_format(case.dtype)
+    if case.direction is Direction.BACKWARD and own is not None:
+        compute = own  # what a gradient is made from was stored in between, at the dtype of the outputs
     return Arithmetic(
-        compute=compute_format(case.dtype),
+        compute=compute,
         accumulate=wider,
         declared_operand=_declared_operand(contract, case),
         operand=FLOAT_FORMATS.get(case.dtype) if forgiving else None,

@@ -1,11 +1,12 @@
 """One case from start to end.
 
 (1) domain: `requires`            -> skipped with its reason, inputs_broken when it raises
-(2) inputs                        -> inputs_broken
+(2) inputs                        -> inputs_broken; backward, the operator of its gradients
 (3) launches of the operator      -> raised, skipped when it says Unsupported
 (4) references                    -> reference_broken when none answered and one should have
 (5) comparison, output by output
-(6) investigation of the outputs that failed
+(6) properties beyond values, on the everyday cases
+(7) investigation of the outputs that failed
 
 Deliberately draws no verdict.
 """
@@ -18,11 +19,11 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from opsdebug_ci.errors import InputsError, OpsdebugError, Unsupported
+from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.message import Breadcrumb, RunCase
 from opsdebug_ci.model.observation import Durations, Observation
-from opsdebug_ci.model.vocabulary import Kind, Phase, ReferenceKind, Status
+from opsdebug_ci.model.vocabulary import Direction, Kind, Phase, ReferenceKind, Status
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
 from opsdebug_ci.numerics.failure import Failure
@@ -30,12 +31,17 @@ from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.arithmetic import arithmetic_of
+from opsdebug_ci.worker.borrowed import Borrowed
+from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.investigation import deadline, investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.properties import is_everyday, readings
+from opsdebug_ci.worker.properties.gradients import gradient_operator
 from opsdebug_ci.worker.references import ReferenceAnswers, References
+from opsdebug_ci.worker.structure import misdeclared, structure_mismatch
 
 MISTAKES = (AttributeError, NameError, ImportError)
 """What a mistake in the operator's own code raises, whatever its inputs; never a sign of an unusual domain."""
@@ -70,8 +76,12 @@ def _run(
     case = request.case
     try:
         with isolated(case.seed):
-            _check_domain(operator, case)
-            made = make_arguments(operator, case) if arguments is None else arguments
+            check_domain(operator, case)
+            made = Borrowed(operator, make_arguments(operator, case) if arguments is None else arguments)
+            subject = operator
+            if case.direction is Direction.BACKWARD:
+                trail(Breadcrumb(phase=Phase.REFERENCE, detail="gradients"))
+                subject = gradient_operator(operator, made.arguments, case.seed)
     except Unsupported as refusal:
         return Observation(case_id=case.id, status=Status.SKIPPED, reason=str(refusal) or "unsupported")
     except OpsdebugError as error:
@@ -82,9 +92,10 @@ def _run(
             exception=facts_of(error.__cause__ or error),
         )
     run = _CaseRun(
-        operator=operator,
+        declared=operator,
+        operator=subject,
         request=request,
-        arguments=made,
+        borrowed=made,
         trail=trail,
         started_ns=started_ns,
         explaining=explaining,
@@ -93,37 +104,21 @@ def _run(
     return run.observe()
 
 
-def _check_domain(operator: Operator, case: Case) -> None:
-    """Raises Unsupported outside the operator's declared domain, InputsError when its `requires` raised."""
-    if operator.requires_function is None:
-        return
-    try:
-        answer = operator.requires_function(case)
-    except (OpsdebugError, Unsupported):
-        raise
-    except Exception as error:  # user code: whatever it raises is the fault to report
-        raise InputsError(
-            f"`requires` of `{operator.name}` raised {type(error).__name__}: {error}",
-            next_step="it is called with the case and returns True, or a reason to skip it",
-        ) from error
-    if isinstance(answer, str) or (answer is not None and not bool(answer)):
-        raise Unsupported(
-            str(answer) if isinstance(answer, str) and answer else "outside the operator's declared domain"
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CaseRun:
     """A case whose inputs are made."""
 
+    declared: Operator
+    """The operator as declared."""
+
     operator: Operator
-    """The function under test."""
+    """The function under test: the operator, or its gradients."""
 
     request: RunCase
     """What was asked."""
 
-    arguments: Arguments
-    """Its inputs, never written: launches and references get copies."""
+    borrowed: Borrowed
+    """Its inputs."""
 
     trail: Trail
     """Where breadcrumbs go."""
@@ -137,11 +132,16 @@ class _CaseRun:
     witness: Witness | None = None
     """Who is shown the outputs beside their references."""
 
+    @property
+    def arguments(self) -> Arguments:
+        """Its inputs, never written: launches and references get copies."""
+        return self.borrowed.arguments
+
     def observe(self) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
         launcher = Launcher(self.operator, self.arguments, self.request.case.seed)
         try:
-            launch = launcher.observe(self.request.repeats)
+            launch = self._with_memory_of_others(launcher.observe(self.request.repeats))
         except Unsupported as refusal:
             return self._blank(Status.SKIPPED, str(refusal) or "unsupported")
         except OperatorFault as fault:
@@ -149,9 +149,9 @@ class _CaseRun:
         except NotAnOutput as returned:
             blank = self._blank(Status.RAN, None)
             return replace(blank, structure=str(returned), durations=self._durations(launcher.duration_ns, 0))
-        misdeclared = _misdeclared(self.operator, self.arguments, tuple(launch.outputs))
-        if misdeclared is not None:
-            return self._blank(Status.INPUTS_BROKEN, misdeclared)
+        mistake = misdeclared(self.operator, self.arguments, tuple(launch.outputs))
+        if mistake is not None:
+            return self._blank(Status.INPUTS_BROKEN, mistake)
         asked_ns = time.perf_counter_ns()
         answers = self._ask()
         reference_ns = time.perf_counter_ns() - asked_ns
@@ -161,6 +161,12 @@ class _CaseRun:
             return replace(blank, references=tuple(answers.readings))
         self.trail(Breadcrumb(phase=Phase.COMPARE))
         return self._compared(launch, answers, reference_ns)
+
+    def _with_memory_of_others(self, launch: LaunchReading) -> LaunchReading:
+        """With the undeclared writes to tensors that the operator holds itself, for each argument not read already."""
+        known = {reading.argument for reading in launch.memory}
+        others = [reading for reading in self.borrowed.changes() if reading.argument not in known]
+        return replace(launch, memory=(*launch.memory, *others)) if others else launch
 
     def _raised(self, error: BaseException, function_ns: int) -> Observation:
         """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
@@ -184,7 +190,7 @@ class _CaseRun:
         return arithmetic_of(self.operator, self.request.case)
 
     def _compared(self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int) -> Observation:
-        structure = _structure_mismatch(launch, answers)
+        structure = structure_mismatch(launch, answers)
         compared = [] if structure or not answers.outputs else self._beside(launch, answers)
         examined = [examine(output) for output in compared]
         observation = Observation(
@@ -200,12 +206,27 @@ class _CaseRun:
         )
         if self.witness is not None:
             self.witness(self.arguments, compared)
+        if not self.explaining:
+            return observation
+        if structure is None and is_everyday(self.request.case):
+            observation = self._with_properties(observation, launch)
         failures = [failure for _, failure in examined if failure is not None]
-        return self._explained(observation, failures, launch) if failures and self.explaining else observation
+        return self._explained(observation, failures, launch) if failures else observation
+
+    def _with_properties(self, observation: Observation, launch: LaunchReading) -> Observation:
+        self.trail(Breadcrumb(phase=Phase.FUNCTION, detail="properties"))
+        found = readings(self._scene(launch), launch)
+        spent = observation.durations
+        total_ns = time.perf_counter_ns() - self.started_ns
+        durations = None if spent is None else replace(spent, total_ns=total_ns)
+        return replace(observation, properties=found, durations=durations)
 
     def _explained(self, observation: Observation, failures: list[Failure], launch: LaunchReading) -> Observation:
         self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
-        scene = Scene(
+        return replace(observation, clues=investigate(self._scene(launch), failures))
+
+    def _scene(self, launch: LaunchReading) -> Scene:
+        return Scene(
             operator=self.operator,
             case=self.request.case,
             arguments=self.arguments,
@@ -213,12 +234,11 @@ class _CaseRun:
             verify=self._verify,
             deadline_ns=deadline(),
         )
-        return replace(observation, clues=investigate(scene, failures))
 
     def _verify(self, case: Case, arguments: Arguments | None) -> Observation:
         """Another run of the operator, silent and unexplained."""
         now = time.perf_counter_ns()
-        return _run(self.operator, RunCase(case=case), _silent, now, arguments=arguments, explaining=False)
+        return _run(self.declared, RunCase(case=case), _silent, now, arguments=arguments, explaining=False)
 
     def _beside(self, launch: LaunchReading, answers: ReferenceAnswers) -> list[ComparedOutput]:
         """Every output beside what the references answered."""
@@ -258,29 +278,3 @@ class _CaseRun:
 
 def _silent(_: Breadcrumb) -> None:
     """Where the breadcrumbs of a probe go: its phase is known."""
-
-
-def _misdeclared(operator: Operator, arguments: Arguments, outputs: tuple[str, ...]) -> str | None:
-    """What the declaration says of outputs that do not exist; only a launch can tell."""
-    known = {*outputs, *(f"out{position}" for position in range(len(outputs)))}
-    strangers = set(operator.kinds) - known if isinstance(operator.kinds, dict) else set()
-    if strangers:
-        return f"`kind` names {', '.join(map(repr, sorted(strangers)))}; the outputs are {', '.join(outputs)}"
-    index = operator.contract.index
-    source = None if index is None else arguments[index[0]]
-    if index is not None and isinstance(source, torch.Tensor) and not -source.ndim <= index[1] < source.ndim:
-        return f"`Contract.index` names axis {index[1]} of `{index[0]}`, which has {source.ndim} axes"
-    return None
-
-
-def _structure_mismatch(launch: LaunchReading, answers: ReferenceAnswers) -> str | None:
-    got = len(launch.outputs)
-    for which, outputs in answers.outputs.items():
-        if len(outputs) != got:
-            named = f" ({', '.join(launch.outputs)})" if got else ""
-            return f"the operator has {_counted(got)}{named}, reference `{which}` {len(outputs)}"
-    return None
-
-
-def _counted(outputs: int) -> str:
-    return f"{outputs or 'no'} output{'' if outputs == 1 else 's'}"

@@ -6,9 +6,12 @@ Decides which launches are needed:
 (2) fresh memory and output buffers filled with B: same bits as (1), and nothing more is launched. An operator that
     cannot run while its allocations are watched (it raises there, and not here) goes on with output buffers alone.
 (3) the same again: other bits than (2) mean the operator is not deterministic.
-(4) the same with fill A: other bits than (2) mean that outputs follow memory nobody wrote. Equal bits mean that the
-    operator merely takes another path when watched, which is no defect.
-Further plain launches when repeats are asked for.
+(4) the same with fill A: other bits than (2) mean that outputs follow memory nobody wrote.
+(5) plain as (1): other bits than (1) mean that the operator does its work once, or recycles memory when nobody watches.
+    Equal bits mean that it merely takes another path when watched, which is no defect.
+Further plain launches when repeats are asked for. `properties` makes more of them.
+
+Before every launch but the first, freed memory of the outputs' sizes is filled as well.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.errors import ReferenceFaultError, Unsupported
-from opsdebug_ci.guard import FILL_A, FILL_B, Snapshot, clone_values, fill_bytes, fresh_memory
+from opsdebug_ci.guard import FILL_A, FILL_B, Snapshot, clone_values, fill_bytes, fresh_memory, soil_heap
 from opsdebug_ci.model.observation import MemoryReading
 from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
 from opsdebug_ci.worker.isolation import isolated
@@ -71,6 +74,7 @@ class Launcher:
         out = operator.contract.out
         self._out = None if out is None else arguments.name_of(out)
         self._memory: tuple[MemoryReading, ...] = ()
+        self._output_sizes: dict[torch.device, tuple[int, ...]] = {}
         self.duration_ns = 0
         """Time inside the operator so far."""
 
@@ -90,6 +94,8 @@ class Launcher:
             mismatches = _differing(second, self._watched_launch(FILL_B))
             if not mismatches:
                 unwritten = _differing(second, self._watched_launch(FILL_A))
+            if not mismatches and not unwritten:
+                mismatches = _differing(first, self._launch(FILL_B, watched=False))
         for _ in range(repeats - 1):
             if mismatches:
                 break
@@ -106,6 +112,10 @@ class Launcher:
         """One plain launch on copies of the arguments; raises as `observe` does."""
         return self._launch(FILL_A, watched=False)
 
+    def on(self, values: tuple[Any, ...]) -> Outputs:
+        """One plain launch on these very values, which the operator may write; raises as `observe` does."""
+        return self._launch_on(self._with(values), FILL_B, watched=False)
+
     def _watched_launch(self, byte: int) -> Outputs:
         if self._watchable:
             try:
@@ -115,11 +125,17 @@ class Launcher:
         return self._launch(byte, watched=False)
 
     def _launch(self, byte: int, *, watched: bool) -> Outputs:
-        copies = clone_values(self._pristine.values)
-        arguments = Arguments(names=self._pristine.names, values=copies, by_keyword=self._pristine.by_keyword)
+        return self._launch_on(self._with(clone_values(self._pristine.values)), byte, watched=watched)
+
+    def _with(self, values: tuple[Any, ...]) -> Arguments:
+        return Arguments(names=self._pristine.names, values=values, by_keyword=self._pristine.by_keyword)
+
+    def _launch_on(self, arguments: Arguments, byte: int, *, watched: bool) -> Outputs:
         if self._out is not None and isinstance(arguments[self._out], torch.Tensor):
             fill_bytes(arguments[self._out], byte)
         snapshot = Snapshot(arguments.names, arguments.values, self._written)
+        for device, sizes in self._output_sizes.items():
+            soil_heap(sizes, byte, device)
         with isolated(self._seed), fresh_memory(byte) if watched else contextlib.nullcontext():
             returned = self._timed(lambda: arguments.call(self._operator.function))
         self._memory = snapshot.changes()
@@ -127,6 +143,7 @@ class Launcher:
             outputs = named_outputs(returned, self._operator.contract, arguments)
         except ReferenceFaultError as error:
             raise NotAnOutput(error.message) from error
+        self._output_sizes = _sizes(outputs)
         return {name: output.clone() for name, output in outputs.items()}
 
     def _timed(self, call: Callable[[], Any]) -> Any:
@@ -144,6 +161,19 @@ class Launcher:
             self.duration_ns += time.perf_counter_ns() - start
 
 
+def differing_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """bool, shaped like `one`: elements whose bits differ. The two have one shape and one dtype."""
+    if one.numel() == 0:
+        return torch.zeros(one.shape, dtype=torch.bool, device=one.device)
+    return (_element_bytes(one) != _element_bytes(other)).any(dim=1).reshape(one.shape)
+
+
+def _sizes(outputs: Outputs) -> dict[torch.device, tuple[int, ...]]:
+    """Bytes of the outputs on each device, equal sizes once."""
+    sizes = {(output.device, output.numel() * output.element_size()) for output in outputs.values()}
+    return {device: tuple(size for where, size in sizes if where == device) for device, _ in sizes}
+
+
 def _differing(one: Outputs, other: Outputs) -> int:
     """Elements whose bits differ; all of them where names, shapes or dtypes do."""
     if list(one) != list(other):
@@ -154,9 +184,7 @@ def _differing(one: Outputs, other: Outputs) -> int:
 def _differing_elements(one: torch.Tensor, other: torch.Tensor) -> int:
     if one.shape != other.shape or one.dtype != other.dtype:
         return max(one.numel(), other.numel())
-    if one.numel() == 0:
-        return 0
-    return int((_element_bytes(one) != _element_bytes(other)).any(dim=1).sum())
+    return int(differing_bits(one, other).sum())
 
 
 def _element_bytes(tensor: torch.Tensor) -> torch.Tensor:

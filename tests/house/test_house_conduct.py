@@ -24,9 +24,10 @@ IGNORES_PER_1000_LINES = 3.0
 BROAD_EXCEPTS = {
     "cli": "the top handler",
     "worker.process": "the worker's loop",
-    "worker.case_run": "around the user's `requires`",
+    "worker.domain": "around the user's `requires`",
     "worker.arguments": "around the user's input callable",
     "worker.launches": "around the operator",
+    "worker.properties.gradients": "around the reference's trial run with gradients on",
     "worker.references": "around references, and around finding out whether one can be lifted",
     "inputs.returned": "around values functions and scalars of the user",
     "operators.discovery": "around the import of the user's modules",

@@ -92,7 +92,36 @@ def test_another_path_under_observation_alone_is_no_defect() -> None:
         watched = torch.utils._python_dispatch._get_current_dispatch_mode() is not None
         return (x + x) * (1 + 2**-23 if watched else 1)
 
-    assert observed(dispatches) == (4, 0, 0)
+    assert observed(dispatches) == (5, 0, 0)
+
+
+def test_an_operator_that_works_once_is_reported() -> None:
+    counter = itertools.count()
+    assert observed(lambda x: x + x if next(counter) == 0 else torch.zeros_like(x)) == (5, 6, 0)
+
+
+def test_an_operator_that_works_only_while_nobody_watches_memory_is_reported() -> None:
+    """It computes when a dispatch mode is active, and else hands out memory that holds the result of before."""
+    kept = []
+
+    def recycles(x):
+        if torch.utils._python_dispatch._get_current_dispatch_mode() is not None or not kept:
+            kept.append(x + x)
+            return kept[0].clone() + 0
+        out = np.empty(x.numel(), dtype=np.float32)
+        return torch.from_numpy(out)
+
+    observation = run(unary(recycles), repeats=2)
+    assert observation.status is Status.RAN
+    assert observation.repeat_mismatches > 0
+
+
+def test_memory_of_numpy_that_nobody_wrote_is_reported() -> None:
+    def forgets(x):
+        return torch.from_numpy(np.empty(x.numel(), dtype=np.float32))
+
+    observation = run(unary(forgets), N=300)
+    assert observation.unwritten + observation.repeat_mismatches > 0  # the allocator writes a few bytes of its own
 
 
 def test_an_operator_that_cannot_be_watched_is_not_to_blame() -> None:

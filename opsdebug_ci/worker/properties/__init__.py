@@ -1,0 +1,46 @@
+"""Properties beyond values: what a few more launches tell of an operator, whether or not its values are right.
+
+Decides which cases pay for them. Adding one: a module here with one function, a line in CHECKS, a rule of the judge, a
+planted defect and a clean twin in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.property import PropertyReading
+from opsdebug_ci.model.vocabulary import Direction, Family, Layout
+from opsdebug_ci.worker.launches import LaunchReading
+from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.properties.batch_invariance import batch_invariance
+from opsdebug_ci.worker.properties.opcheck import opcheck
+from opsdebug_ci.worker.properties.same_addresses import same_addresses
+
+Check = Callable[[Scene, LaunchReading], Iterable[PropertyReading]]
+"""Yields nothing where the property cannot be asked. Its docstring says what it launches."""
+
+CHECKS: tuple[Check, ...] = (same_addresses, batch_invariance, opcheck)
+"""Every check. Gradients are no check but cases of their own: `gradients`."""
+
+AFFORDABLE_NS = 500_000_000
+"""Longest that all launches of a case may have taken for more of them to be made."""
+
+
+def is_everyday(case: Case) -> bool:
+    """One of the few cases per operator and dtype that are asked: plain values, plain layout."""
+    return (
+        case.direction is Direction.FORWARD
+        and case.layout in (Layout.CONTIGUOUS, Layout.OWN)
+        and case.inputs in (Family.NORMAL, Family.OWN)
+        and 0 not in case.dims.values()
+    )
+
+
+def readings(scene: Scene, launch: LaunchReading) -> tuple[PropertyReading, ...]:
+    """What every check says; nothing where launches are dear or the time is used up."""
+    found: list[PropertyReading] = []
+    for check in CHECKS if launch.duration_ns <= AFFORDABLE_NS else ():
+        if not scene.expired:
+            found += check(scene, launch)
+    return tuple(found)

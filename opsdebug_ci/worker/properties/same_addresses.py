@@ -1,0 +1,171 @@
+"""Other values where earlier ones lay: does the operator look at its inputs, every time?
+
+(1) other values at other addresses; (2) the case's values, whose storages are kept; (3) the other values as new tensors
+at these addresses; (4) the case's values written into those very tensors. Meanwhile (2) watches for references.
+
+Decides what is unambiguous: a result that is bit for bit the one of the launch before, although the reference's is
+clearly another; and, on the case's own values, other bits than the first time. Deliberately judges no accuracy: wrong
+values are the comparison's to find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.guard import SameAddresses
+from opsdebug_ci.model.finding import EvidenceValue
+from opsdebug_ci.model.property import Property, PropertyReading
+from opsdebug_ci.model.vocabulary import ReferenceKind
+from opsdebug_ci.operators import Arguments
+from opsdebug_ci.worker.arguments import make_arguments
+from opsdebug_ci.worker.isolation import isolated
+from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault, Outputs, differing_bits
+from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.properties.own_work import own_work, watching
+
+ALL_BUT_FEW = 0.99
+"""Share of the telling elements that must be stale: a kernel may well be right about a few by chance."""
+
+APART = 0.01
+"""Two values tell launches apart when they differ by this share of the larger one: beyond what any format with eight
+significand bits, or an approximation worth the name, leaves open."""
+
+FEWEST_WORDS = 8
+"""Whole numbers and truth values agree by chance; from so many on they do not: 2**-8 if every value had two choices."""
+
+MESSAGE_LENGTH = 200
+"""Characters kept of what a later launch raised."""
+
+
+def same_addresses(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading]:
+    """Four more launches. Silent where other inputs cannot be made or do not tell, and where memory is not written."""
+    trial = None if launch.unwritten else _trial(scene)
+    if trial is None:
+        return
+    held = SameAddresses(scene.arguments.values)
+    if not held.fits(trial.others.values):
+        return
+    try:
+        yield from trial.readings(held, launch)
+    except OperatorFault as fault:
+        yield _raised(scene, fault.__cause__ or fault)
+    except (NotAnOutput, Unsupported):
+        return
+
+
+def _trial(scene: Scene) -> _Trial | None:
+    """None: the next seed's arguments cannot be made, or their reference does not answer."""
+    case = replace(scene.case, seed=scene.case.seed + 1)
+    try:
+        with isolated(case.seed):
+            others = make_arguments(scene.operator, case)
+    except (OpsdebugError, Unsupported):
+        return None
+    answers = scene.reference(others) if ReferenceKind.TORCH in scene.operator.references else None
+    if answers is None or len(answers) != len(scene.outputs) or others.names != scene.arguments.names:
+        return None
+    elsewhere = scene.launch(others)
+    if elsewhere is None:
+        return None  # outside the domain, or broken in a way that the case of that seed shows
+    expected = dict(zip(scene.outputs, answers, strict=True))
+    return _Trial(scene=scene, others=others, expected=expected, elsewhere=elsewhere)
+
+
+def _raised(scene: Scene, error: BaseException) -> PropertyReading:
+    elements = max(1, sum(output.numel() for output in scene.outputs.values()))
+    evidence = {"raised": type(error).__name__, "message": str(error)[:MESSAGE_LENGTH]}
+    return PropertyReading(property=Property.LATER_LAUNCHES, compared=elements, broken=elements, evidence=evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Trial:
+    """The case's arguments against others of the same shapes."""
+
+    scene: Scene
+    """The case."""
+
+    others: Arguments
+    """Arguments of the next seed."""
+
+    expected: Outputs
+    """What the reference says of them."""
+
+    elsewhere: Outputs
+    """What the operator says of them, at addresses of their own."""
+
+    def readings(self, held: SameAddresses, launch: LaunchReading) -> Iterator[PropertyReading]:
+        """The launches of the module's plan from (2) on, in that order."""
+        first, operator = self.scene.outputs, self.scene.operator
+        launcher = Launcher(operator, self.scene.arguments, self.scene.case.seed)
+        with watching(operator) as entered:
+            again = launcher.on(held.values)
+        renewed = launcher.on(held.renewed(self.others.values))
+        back = launcher.on(held.overwritten(self.scene.arguments.values))
+        yield from _freshness(
+            (
+                ("at other addresses", first, self.elsewhere, self.expected),
+                ("in new tensors at the same addresses", again, renewed, self.expected),
+                ("written into the same tensors", renewed, back, first),
+            )
+        )
+        strict = operator.contract.deterministic and not launch.repeat_mismatches
+        yield from _lateness(first, (again, back), strict=strict)
+        yield from own_work(entered)
+
+
+def _freshness(launches: Sequence[tuple[str, Outputs, Outputs, Outputs]]) -> Iterator[PropertyReading]:
+    """From (where the values lay, outputs before, outputs now, outputs wanted): the first that is stale, or none."""
+    telling = 0
+    for where, before, now, wanted in launches:
+        for name in before:
+            told, stale = _unchanged(before[name], now.get(name), wanted.get(name))
+            telling += told
+            if told and stale >= ALL_BUT_FEW * told:
+                evidence = {"output": name, "where": where}
+                yield PropertyReading(property=Property.FRESH_INPUTS, compared=told, broken=stale, evidence=evidence)
+                return
+    if telling:
+        yield PropertyReading(property=Property.FRESH_INPUTS, compared=telling, broken=0, evidence={})
+
+
+def _unchanged(before: torch.Tensor, now: torch.Tensor | None, wanted: torch.Tensor | None) -> tuple[int, int]:
+    """(elements whose value must have changed, those of them whose bits did not).
+
+    Zeros and non-finite values tell nothing: many wrong operators return them whatever they are given. Nor does an
+    output of one value throughout.
+    """
+    if now is None or wanted is None or not before.shape == now.shape == wanted.shape or before.dtype != now.dtype:
+        return 0, 0
+    old, new = before.double(), wanted.to(before.device).double()
+    size = torch.maximum(old.abs(), new.abs())
+    telling = torch.isfinite(size) & (old != 0) & ((old - new).abs() > APART * size)
+    if not before.is_floating_point() and int(telling.sum()) < FEWEST_WORDS:
+        return 0, 0
+    if before.numel() > 1 and bool((before == before.flatten()[0]).all()):
+        return 0, 0
+    return int(telling.sum()), int((telling & ~differing_bits(before, now)).sum())
+
+
+def _lateness(first: Outputs, later: Sequence[Outputs], *, strict: bool) -> Iterator[PropertyReading]:
+    """The same inputs again: zeros for what was none, and other bits where these are promised not to change."""
+    compared = sum(output.numel() for output in first.values())
+    for number, now in enumerate(later, start=1):
+        for name, output in first.items():
+            got = now.get(name)
+            if got is None or got.shape != output.shape or got.dtype != output.dtype:
+                continue
+            written = output != 0
+            emptied = bool(written.any()) and not bool((written & (got != 0)).any())
+            broken = int(differing_bits(output, got).sum()) if strict or emptied else 0
+            if broken:
+                evidence: dict[str, EvidenceValue] = {"output": name, "zero": emptied, "launch": number}
+                yield PropertyReading(
+                    property=Property.LATER_LAUNCHES, compared=compared, broken=broken, evidence=evidence
+                )
+                return
+    if compared:
+        yield PropertyReading(property=Property.LATER_LAUNCHES, compared=compared, broken=0, evidence={})
