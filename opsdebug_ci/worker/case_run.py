@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -34,7 +35,7 @@ from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.borrowed import Borrowed
 from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import facts_of
-from opsdebug_ci.worker.investigation import deadline, investigate
+from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.probes.scene import Scene
@@ -223,16 +224,16 @@ class _CaseRun:
 
     def _explained(self, observation: Observation, failures: list[Failure], launch: LaunchReading) -> Observation:
         self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
-        return replace(observation, clues=investigate(self._scene(launch), failures))
+        return replace(observation, clues=investigate(self.operator, failures, partial(self._scene, launch)))
 
-    def _scene(self, launch: LaunchReading) -> Scene:
+    def _scene(self, launch: LaunchReading, deadline_ns: int) -> Scene:
         return Scene(
             operator=self.operator,
             case=self.request.case,
             arguments=self.arguments,
             outputs=launch.outputs,
             verify=self._verify,
-            deadline_ns=deadline(),
+            deadline_ns=deadline_ns,
         )
 
     def _verify(self, case: Case, arguments: Arguments | None) -> Observation:

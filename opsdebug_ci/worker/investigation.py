@@ -1,37 +1,67 @@
 """Why outputs failed: patterns in the tensors, alterations of the reference that reproduce them, probes that decide.
 
-Decides what is asked, in which order and for how long. Deliberately ranks nothing across outputs: the judge does.
+Decides what is asked, in which order and for how long, per case and per operator. Deliberately ranks nothing across
+outputs: the judge does.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns import patterns
+from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.probes import PROBES
 from opsdebug_ci.worker.probes.scene import Scene
 
-BUDGET_S = 4.0
+CASE_S = 4.0
 """Seconds one failed case may be investigated."""
+
+OPERATOR_S = 20.0
+"""Seconds all failed cases of one operator may be, in one worker; what explained earlier ones is still tried then."""
+
+HURRY_S = 0.2
+"""Seconds a case may take after that."""
 
 MOST_CLUES = 8
 """Clues kept per output, the most probable ones."""
 
-SETTLED = 0.96
+SETTLED = 0.93
 """Confidence from which no further probe is made."""
 
 
-def deadline() -> int:
-    """When an investigation that begins now ends, on the clock of `Scene.deadline_ns`."""
-    return time.perf_counter_ns() + int(BUDGET_S * 1e9)
+@dataclass(slots=True)
+class _Spent:
+    """Time that went into the failures of one operator."""
+
+    seconds: float = 0.0
+    """So far, in this process."""
 
 
-def investigate(scene: Scene, failures: Sequence[Failure]) -> tuple[Clue, ...]:
-    """Clues for every failing output, most probable first per output."""
-    return tuple(clue for failure in failures for clue in _clues(scene, failure))
+_SPENT: weakref.WeakKeyDictionary[Operator, _Spent] = weakref.WeakKeyDictionary()
+
+
+def investigate(
+    operator: Operator, failures: Sequence[Failure], scene_until: Callable[[int], Scene]
+) -> tuple[Clue, ...]:
+    """Clues for every failing output, most probable first per output.
+
+    Args:
+        operator: whose failures these are.
+        failures: one per failing output.
+        scene_until: makes the scene to probe, given when probing ends on the clock of `Scene.deadline_ns`.
+    """
+    spent = _SPENT.setdefault(operator, _Spent())
+    allowed_s = CASE_S if spent.seconds < OPERATOR_S else HURRY_S
+    started_ns = time.perf_counter_ns()
+    scene = scene_until(started_ns + int(allowed_s * 1e9))
+    clues = tuple(clue for failure in failures for clue in _clues(scene, failure))
+    spent.seconds += (time.perf_counter_ns() - started_ns) / 1e9
+    return clues
 
 
 def _clues(scene: Scene, failure: Failure) -> list[Clue]:

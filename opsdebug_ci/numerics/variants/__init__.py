@@ -26,6 +26,7 @@ from opsdebug_ci.numerics.variants.constants import constants
 from opsdebug_ci.numerics.variants.explanation import Explanation as Explanation
 from opsdebug_ci.numerics.variants.explanation import explain as explain
 from opsdebug_ci.numerics.variants.indexing import indexing
+from opsdebug_ci.numerics.variants.losses import losses
 from opsdebug_ci.numerics.variants.masks import masks
 from opsdebug_ci.numerics.variants.normalisation import normalisation
 from opsdebug_ci.numerics.variants.operands import operands
@@ -43,6 +44,7 @@ CALL_RULES: tuple[CallRule, ...] = (
     activations,
     normalisation,
     softmaxes,
+    losses,
     reductions,
     tails,
     specials,

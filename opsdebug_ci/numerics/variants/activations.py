@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 
@@ -113,7 +114,7 @@ def activations(call: Call) -> Iterator[Alternative]:
                 name=f"{call.name} clipped at {limit:g}",
                 cause=Cause.APPROXIMATION,
                 statement=f"`{call.name}` of an argument clipped to [-{limit:g}, {limit:g}]",
-                result=lambda limit=limit: call.again(self=x.clamp(-limit, limit)),  # type: ignore[misc]
+                result=partial(lambda limit: call.again(self=x.clamp(-limit, limit)), limit),
                 also=(Cause.NAN_INF_HANDLING,),
                 weight=0.4,
             )

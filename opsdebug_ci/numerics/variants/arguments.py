@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -69,7 +70,7 @@ def broadcast_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iter
             yield _argument(
                 f"the first entry of `{name}` along axis {axis} used for all",
                 Cause.BROADCASTING,
-                lambda axis=axis: value.narrow(axis, 0, 1).expand(value.shape).clone(),  # type: ignore[misc]
+                partial(lambda axis: value.narrow(axis, 0, 1).expand(value.shape).clone(), axis),
                 also=(Cause.STRIDE_VIEW,),
                 weight=0.8,
             )
@@ -85,16 +86,14 @@ def special_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterat
             yield _argument(
                 f"negative entries of `{name}` taken for 0", Cause.MASK_SEMANTICS, lambda: value.clamp(min=0)
             )
-            yield _argument(
-                f"negative entries of `{name}` taken for their size", Cause.MASK_SEMANTICS, lambda: value.abs()
-            )
+            yield _argument(f"negative entries of `{name}` taken for their size", Cause.MASK_SEMANTICS, value.abs)
         return
     if bool(torch.isnan(value).any()):
         for text, number in (("minus infinity", -math.inf), ("infinity", math.inf), ("0", 0.0)):
             yield _argument(
                 f"NaN in `{name}` taken for {text}",
                 Cause.NAN_INF_HANDLING,
-                lambda n=number: torch.nan_to_num(value, nan=n, posinf=math.inf, neginf=-math.inf),  # type: ignore[misc]
+                partial(lambda n: torch.nan_to_num(value, nan=n, posinf=math.inf, neginf=-math.inf), number),
             )
     if bool(torch.isinf(value).any()):
         yield _argument(
@@ -127,14 +126,14 @@ def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
         yield _argument(
             f"`{name}` reversed along axis {axis}",
             Cause.LAYOUT_PERMUTATION,
-            lambda a=axis: value.flip(a),
-            weight=0.5,  # type: ignore[misc]
+            partial(value.flip, axis),
+            weight=0.5,
         )
         for step in (1, -1):
             yield _argument(
                 f"`{name}` read {'one element late' if step > 0 else 'one element early'} along axis {axis}",
                 Cause.LAYOUT_PERMUTATION,
-                lambda a=axis, s=step: value.roll(s, a),  # type: ignore[misc]
+                partial(lambda a, s: value.roll(s, a), axis, step),
                 also=(Cause.OOB_READ, Cause.TAIL_MASK),
                 weight=0.5,
             )
@@ -142,20 +141,28 @@ def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
             yield _argument(
                 f"the halves of `{name}` along axis {axis} exchanged",
                 Cause.LAYOUT_PERMUTATION,
-                lambda a=axis, s=size: value.roll(s // 2, a),  # type: ignore[misc]
+                partial(lambda a, s: value.roll(s // 2, a), axis, size),
                 weight=0.5,
             )
             yield _argument(
                 f"`{name}` along axis {axis} in interleaved pairs for halves",
                 Cause.LAYOUT_PERMUTATION,
-                lambda a=axis, s=size: value.unflatten(a, (2, s // 2)).transpose(a, a + 1).flatten(a, a + 1),  # type: ignore[misc]
+                partial(
+                    lambda a, s: torch.unflatten(value, a, (2, s // 2)).transpose(a, a + 1).flatten(a, a + 1),
+                    axis,
+                    size,
+                ),
                 also=(Cause.WRONG_AXIS,),
                 weight=0.5,
             )
             yield _argument(
                 f"`{name}` along axis {axis} in halves for interleaved pairs",
                 Cause.LAYOUT_PERMUTATION,
-                lambda a=axis, s=size: value.unflatten(a, (s // 2, 2)).transpose(a, a + 1).flatten(a, a + 1),  # type: ignore[misc]
+                partial(
+                    lambda a, s: torch.unflatten(value, a, (s // 2, 2)).transpose(a, a + 1).flatten(a, a + 1),
+                    axis,
+                    size,
+                ),
                 also=(Cause.WRONG_AXIS,),
                 weight=0.5,
             )
@@ -170,7 +177,7 @@ def replaced_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
                 yield _argument(
                     f"`{other}` in the place of `{name}`, as if it had been written over it before it was read",
                     Cause.ALIASING_INPLACE,
-                    lambda held=held: held.clone(),  # type: ignore[misc]
+                    partial(lambda held: held.clone(), held),
                     also=(Cause.LAYOUT_PERMUTATION,),
                     weight=0.75,
                 )
@@ -222,7 +229,7 @@ def narrowed_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
             yield _argument(
                 f"`{name}` rounded to {text} first",
                 Cause.LOW_PRECISION_ACCUM,
-                lambda d=dtype: value.to(d).to(value.dtype),  # type: ignore[misc]
+                partial(lambda d: value.to(d).to(value.dtype), dtype),
                 also=(Cause.DTYPE_PROMOTION,),
                 weight=0.4,
             )
@@ -232,7 +239,7 @@ def narrowed_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
                 yield _argument(
                     f"`{name}` cut to {str(dtype).removeprefix('torch.')}",
                     Cause.INDEX_OVERFLOW,
-                    lambda d=dtype: value.to(d).to(value.dtype),  # type: ignore[misc]
+                    partial(lambda d: value.to(d).to(value.dtype), dtype),
                     also=(Cause.DTYPE_PROMOTION,),
                     weight=0.5,
                 )

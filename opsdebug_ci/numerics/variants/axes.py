@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,25 +11,47 @@ import torch
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call, normal_axis
 
+ALONG = frozenset({"glu", "sort", "topk", "gather", "index_select", "scatter", "scatter_add", "index_add", "renorm"})
+"""Calls that work along one axis and are no reductions."""
+
 
 def axes(call: Call) -> Iterator[Alternative]:
-    """Joins in another order or along another axis, halves for interleaved pairs, a flip or roll left out or reversed."""
+    """Joins in another order or axis, halves for interleaved pairs, a flip or roll left out or reversed."""
     if call.name in ("cat", "stack"):
         yield from _joins(call)
     if call.name == "slice":
         yield from _pairs(call)
+    if call.name in ALONG:
+        yield from _other_axis(call)
     if call.name == "roll":
         shifts = call.values["shifts"]
         yield _order("a roll the other way", lambda: call.again(shifts=[-shift for shift in shifts]))
-        yield _order("no roll", lambda: call.values["self"].clone())
+        yield _order("no roll", call.values["self"].clone)
     if call.name == "flip":
-        yield _order("no flip", lambda: call.values["self"].clone())
+        yield _order("no flip", call.values["self"].clone)
     if call.name in ("transpose", "t", "permute") and isinstance(call.result, torch.Tensor):
         x = call.values["self"]
         if x.shape == call.result.shape:
-            yield _order("no transpose", lambda: x.clone())
+            yield _order("no transpose", x.clone)
         else:
             yield _order("a reshape for a transpose", lambda: x.reshape(call.result.shape), (Cause.STRIDE_VIEW,))
+
+
+def _other_axis(call: Call) -> Iterator[Alternative]:
+    x, given = call.tensor("self"), call.values.get("dim")
+    if x is None or not isinstance(given, int):
+        return
+    own = normal_axis(given, x.ndim)
+    for other in range(x.ndim):
+        if other != own:
+            yield Alternative(
+                name=f"`{call.name}` along another axis",
+                cause=Cause.WRONG_AXIS,
+                statement=f"`{call.name}` along axis {other}, not {own}",
+                result=partial(call.again, dim=other),
+                also=(Cause.LAYOUT_PERMUTATION,),
+                weight=0.75,
+            )
 
 
 def _joins(call: Call) -> Iterator[Alternative]:
@@ -44,7 +67,7 @@ def _joins(call: Call) -> Iterator[Alternative]:
                 name=f"`{call.name}` along another axis",
                 cause=Cause.WRONG_AXIS,
                 statement=f"`{call.name}` along axis {other}, not {own}",
-                result=lambda other=other: _shaped(call.again(dim=other), call.result),  # type: ignore[misc]
+                result=partial(lambda other: _shaped(call.again(dim=other), call.result), other),
                 also=(Cause.LAYOUT_PERMUTATION,),
                 weight=0.7,
             )
@@ -54,8 +77,11 @@ def _joins(call: Call) -> Iterator[Alternative]:
                 name=f"the {name} part of `{call.name}` with the other sign",
                 cause=Cause.SIGN_FLIP,
                 statement=f"the {name} part of `{call.name}` with the other sign",
-                result=lambda position=position: call.again(  # type: ignore[misc]
-                    tensors=[-part if place == position else part for place, part in enumerate(parts)]
+                result=partial(
+                    lambda position: call.again(
+                        tensors=[-part if place == position else part for place, part in enumerate(parts)]
+                    ),
+                    position,
                 ),
                 weight=0.7,
             )

@@ -56,7 +56,7 @@ class Call:
     makers: Mapping[int, Call] = field(default_factory=dict)
     """The calls before this one by the id of their result."""
 
-    def again(self, **changes: Any) -> Any:
+    def again(self, /, **changes: Any) -> Any:
         """Result of the same call with some arguments replaced."""
         values = {**self.values, **changes}
         schema = self.function._schema.arguments

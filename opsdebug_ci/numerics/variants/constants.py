@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from opsdebug_ci.model.vocabulary import Cause
@@ -18,6 +19,9 @@ STRUCTURAL = frozenset(
 
 SMALL = 0.05
 """Below it an added constant is taken for an eps."""
+
+DECADES = (-7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
+"""Powers of ten an eps is off by."""
 
 MAKERS = frozenset(
     {"arange", "full", "scalar_tensor", "linspace", "ones", "zeros", "eye", "range", "full_like", "fill"}
@@ -35,7 +39,7 @@ def constants(call: Call) -> Iterator[Alternative]:
                 name=text,
                 cause=cause_of(call.name, value, other),
                 statement=text,
-                result=lambda name=name, other=other: call.again(**{name: other}),  # type: ignore[misc]
+                result=partial(lambda name, other: call.again(**{name: other}), name, other),
                 also=(Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8 if abs(value) <= SMALL else 0.6,
             )
@@ -43,14 +47,14 @@ def constants(call: Call) -> Iterator[Alternative]:
 
 def numbers(call: Call) -> dict[str, float]:
     """The formula's numbers among the arguments of a call, by name."""
-    found: dict[str, float] = {}
-    for name, value in call.values.items():
-        if name not in STRUCTURAL and is_number(value) and math.isfinite(value) and _meant(call, name, value):
-            found[name] = value
-    return found
+    return {
+        name: value
+        for name, value in call.values.items()
+        if name not in STRUCTURAL and is_number(value) and math.isfinite(value) and _meant(name, value)
+    }
 
 
-def _meant(call: Call, name: str, value: Any) -> bool:
+def _meant(name: str, value: Any) -> bool:
     """Whole numbers count where they meet values; a default nobody wrote does not."""
     if isinstance(value, int):
         return name in ("other", "exponent", "value", "min", "max", "self", "fill_value", "threshold")
@@ -72,34 +76,24 @@ def cause_of(name: str, value: float, other: float) -> Cause:
 
 def _confused(value: float, name: str) -> Iterator[tuple[float, str]]:
     """Other values of a constant, with the words for them."""
-
-    def instead(other: float) -> tuple[float, str]:
-        return other, f"{spelled(other)} for the constant {spelled(value)}"
-
     if isinstance(value, int):
-        others = {value + 1, value - 1, -value}
-        yield from (instead(other) for other in sorted(others - {value}))
-        return
-    if 0 < abs(value) <= SMALL:
-        yield from (instead(value * 10.0**decade) for decade in (-7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5))
-        yield 0.0, f"no {spelled(value)}"
-        yield from (instead(other) for other in (1e-12, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3) if other != value)
-        return
-    yield instead(-value)
-    if name in ("mul", "div"):
-        yield 1.0, f"no factor {spelled(value)}"
+        others: set[float] = {value + 1, value - 1, -value}
+    elif 0 < abs(value) <= SMALL:
+        others = {value * 10.0**decade for decade in DECADES} | {0.0, 1e-12, 1e-8, 1e-7, 1e-6, 1e-5, 1e-3}
+    else:
+        others = _related(value) | ({1.0} if name in ("mul", "div") else set())
+    for other in sorted(others - {value}):
+        left_out = other == (1.0 if name in ("mul", "div") else 0.0) and isinstance(value, float)
+        yield other, f"no {spelled(value)}" if left_out else f"{spelled(other)} for the constant {spelled(value)}"
+
+
+def _related(value: float) -> set[float]:
+    """The negative, the inverse, half, twice, the square, the root, the complement, fewer digits."""
+    others = {-value, *(float(f"{value:.{digits}g}") for digits in (2, 3, 4)), float(math.trunc(value))}
     if value:
-        yield instead(1 / value)
-        yield instead(2 * value)
-        yield instead(value / 2)
-        yield instead(value * value)
+        others |= {1 / value, 2 * value, value / 2, value * value}
     if value > 0:
-        yield instead(math.sqrt(value))
+        others.add(math.sqrt(value))
     if 0 < value < 1:
-        yield instead(1 - value)
-    if value != math.trunc(value):
-        yield instead(float(math.trunc(value)))
-    for digits in (2, 3, 4):
-        short = float(f"{value:.{digits}g}")
-        if short != value:
-            yield instead(short)
+        others.add(1 - value)
+    return others

@@ -92,6 +92,8 @@ def _reproduced(failure: Failure, candidate: torch.Tensor) -> torch.Tensor:
 def _allowed(failure: Failure, candidate: torch.Tensor) -> torch.Tensor:
     """The tolerance around the reference, and where the candidate is larger the same share of it."""
     assert failure.tolerance is not None  # noqa: S101 - the callers have looked
+    if not bool((failure.tolerance > 0).any()):
+        return failure.tolerance  # exact: bits must agree
     size = failure.expected.double().abs()
     usable = torch.isfinite(size) & (size > 0) & torch.isfinite(failure.tolerance)
     share = float((failure.tolerance[usable] / size[usable]).median()) if bool(usable.any()) else 0.0

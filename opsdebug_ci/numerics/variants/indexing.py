@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -42,7 +43,7 @@ def _gathers(call: Call) -> Iterator[Alternative]:
         yield _index(
             f"an index {'one too high' if step > 0 else 'one too low'}",
             Cause.OOB_READ,
-            lambda step=step: use((index + step).clamp(0, size - 1)),  # type: ignore[misc]
+            partial(lambda step: use((index + step).clamp(0, size - 1)), step),
             also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
         )
     if bool((index < 0).any()):
@@ -53,7 +54,7 @@ def _gathers(call: Call) -> Iterator[Alternative]:
             yield _index(
                 f"offsets (index * {row}) that wrap around in {bits} bits",
                 Cause.INDEX_OVERFLOW,
-                lambda bits=bits: _wrapped_rows(call, source, index, row, bits),  # type: ignore[misc]
+                partial(lambda bits: _wrapped_rows(call, source, index, row, bits), bits),
                 weight=0.9,
             )
 
@@ -110,7 +111,7 @@ def _slices(call: Call) -> Iterator[Alternative]:
         yield _index(
             f"a stretch that begins one element {'late' if shift > 0 else 'early'}",
             Cause.OOB_READ,
-            lambda shift=shift: x.index_select(axis, (places + shift).clamp(0, size - 1)),  # type: ignore[misc]
+            partial(lambda shift: x.index_select(axis, (places + shift).clamp(0, size - 1)), shift),
             also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
             weight=0.5,
         )

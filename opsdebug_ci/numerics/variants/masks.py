@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -37,15 +38,21 @@ def _comparisons(call: Call) -> Iterator[Alternative]:
     if x is None or not isinstance(call.result, torch.Tensor):
         return
     whole = not x.is_floating_point()
-    rounds = () if whole else (Cause.WRONG_ROUNDING,)
     if call.name in NEIGHBOURS:
         wanted, given = NEIGHBOURS[call.name], call.name
-        yield _mask(f"`{wanted}` for `{given}`", lambda: getattr(torch, wanted)(x, other), also=rounds)
+        yield Alternative(
+            name=f"`{wanted}` for `{given}`",
+            cause=Cause.MASK_SEMANTICS if whole else Cause.WRONG_ROUNDING,
+            statement=f"`{wanted}` for `{given}`, so that values on the boundary fall on its other side",
+            result=lambda: getattr(torch, wanted)(x, other),
+            also=() if whole else (Cause.MASK_SEMANTICS,),
+            weight=0.85,
+        )
         if whole:
             for step in (1, -1, 2, -2):
                 yield _mask(
                     f"a boundary {abs(step)} {'further' if step > 0 else 'earlier'}",
-                    lambda step=step: getattr(torch, given)(x, other + step),  # type: ignore[misc]
+                    partial(lambda step: getattr(torch, given)(x, other + step), step),
                 )
     yield _mask(f"the opposite of `{call.name}`", lambda: ~call.result)
     yield _mask("no mask: its comparison is always true", lambda: torch.ones_like(call.result), weight=0.8)
@@ -63,7 +70,7 @@ def _shifted_masks(mask: torch.Tensor) -> Iterator[Alternative]:
         if abs(step) < columns:
             yield _mask(
                 f"a mask shifted by {step} along its columns",
-                lambda step=step: _moved(mask, step),  # type: ignore[misc]
+                partial(lambda step: _moved(mask, step), step),
                 weight=0.75,
             )
 
@@ -82,7 +89,7 @@ def _triangles(call: Call) -> Iterator[Alternative]:
     for step in {1, -1, 2, -2, columns - rows, rows - columns} - {0}:
         yield _mask(
             f"`{call.name}` from diagonal {diagonal + step}, not {diagonal}",
-            lambda step=step: call.again(diagonal=diagonal + step),  # type: ignore[misc]
+            partial(lambda step: call.again(diagonal=diagonal + step), step),
         )
     yield _mask("no triangle", lambda: x)
 
@@ -100,12 +107,12 @@ def _selections(call: Call) -> Iterator[Alternative]:
         for value in (0.0, -1e4, -1e9, -65504.0, torch.finfo(torch.float32).min, -math.inf):
             yield _mask(
                 f"{value:g} in masked places",
-                lambda value=value: call.again(value=value),  # type: ignore[misc]
+                partial(lambda value: call.again(value=value), value),
                 also=(Cause.NAN_INF_HANDLING,),
                 weight=0.7,
             )
     if call.name in ("logical_not", "bitwise_not") and call.result.dtype is torch.bool:
-        yield _mask("a mask with true and false exchanged", lambda: call.values["self"].bool())
+        yield _mask("a mask with true and false exchanged", call.values["self"].bool)
 
 
 def _like(value: Any, result: torch.Tensor) -> torch.Tensor:
@@ -119,15 +126,19 @@ def _covers(call: Call) -> Iterator[Alternative]:
         mask, value = call.values[name], call.values[other]
         if not _is_mask(mask) or not isinstance(value, torch.Tensor):
             continue
-        yield _mask("no mask on a product", lambda value=value: _like(value, call.result), weight=0.75)  # type: ignore[misc]
+        yield _mask("no mask on a product", partial(lambda value: _like(value, call.result), value), weight=0.75)
         inner = call.maker(value)
         if inner is None or inner.name not in ("add", "sub"):
             continue
         p, q = inner.values["self"], inner.values["other"]
         alpha = inner.values.get("alpha", 1)
         sign = alpha if inner.name == "add" else -alpha
-        yield _mask("a mask on the first of two terms only", lambda p=p, q=q, m=mask, s=sign: p * m + s * q)  # type: ignore[misc]
-        yield _mask("a mask on the second of two terms only", lambda p=p, q=q, m=mask, s=sign: p + s * q * m)  # type: ignore[misc]
+        yield _mask(
+            "a mask on the first of two terms only", partial(lambda p, q, m, s: p * m + s * q, p, q, mask, sign)
+        )
+        yield _mask(
+            "a mask on the second of two terms only", partial(lambda p, q, m, s: p + s * q * m, p, q, mask, sign)
+        )
 
 
 def _is_mask(value: Any) -> bool:
@@ -152,7 +163,7 @@ def _counts(call: Call) -> Iterator[Alternative]:
                     value = product.values[other]
                     yield _mask(
                         "a sum that the mask does not limit",
-                        lambda value=value: call.again(self=_like(value, x)),  # type: ignore[misc]
+                        partial(lambda value: call.again(self=_like(value, x)), value),
                     )
 
 

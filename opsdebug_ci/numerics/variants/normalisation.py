@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -63,6 +64,8 @@ class _Norm:
 
 def normalisation(call: Call) -> Iterator[Alternative]:
     """Siblings of `native_layer_norm`, `native_group_norm`, `_fused_rms_norm` and of variances in written-out norms."""
+    if "batch_norm" in call.name:
+        yield from _batch(call)
     reader = _READERS.get(call.name)
     if reader is None:
         return
@@ -72,11 +75,11 @@ def normalisation(call: Call) -> Iterator[Alternative]:
             name=name,
             cause=cause,
             statement=name,
-            result=lambda changed=changed: finish(changed.rows()),  # type: ignore[misc]
+            result=partial(lambda changed: finish(changed.rows()), changed),
             also=also,
             weight=0.9,
         )
-    yield from _parameters(call, norm, finish)
+    yield from _parameters(call)
 
 
 Sibling = tuple[str, Cause, tuple[Cause, ...], _Norm]
@@ -105,18 +108,44 @@ def _siblings(norm: _Norm) -> Iterator[Sibling]:
     yield f"a norm in which {swapped}", Cause.WRONG_DEFAULT, (), replace(norm, centred=not norm.centred)
 
 
+def _batch(call: Call) -> Iterator[Alternative]:
+    """Statistics of the batch where stored ones are meant, the other way round, and another eps."""
+    if isinstance(call.values.get("training"), bool):
+        trained = call.values["training"]
+        kept = "stored statistics" if trained else "statistics of the batch"
+        yield _simple(f"a batch norm by {kept}", partial(_retrained, call, not trained), Cause.WRONG_DEFAULT)
+    eps = call.values.get("eps")
+    for other in (1e-3, 1e-5, 1e-6, 1e-8, 0.0):
+        if isinstance(eps, float) and other != eps:
+            yield _simple(f"eps = {other:.3g}, not {eps:.3g}", partial(call.again, eps=other), Cause.WRONG_CONSTANT_EPS)
+    for name in ("weight", "bias"):
+        if call.tensor(name) is not None:
+            yield _simple(f"a norm without its {name}", partial(call.again, **{name: None}), Cause.WRONG_DEFAULT)
+
+
+def _retrained(call: Call, training: bool) -> Any:
+    """Stored statistics are copied: a training run would update them."""
+    stored = {name: call.values[name] for name in ("running_mean", "running_var") if name in call.values}
+    copies = {name: None if value is None else value.clone() for name, value in stored.items()}
+    return call.again(training=training, **copies)
+
+
+def _simple(phrase: str, result: Callable[[], Any], cause: Cause) -> Alternative:
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, weight=0.8)
+
+
 Finish = Callable[[torch.Tensor], Any]
 """Normalised rows to the call's result."""
 
 
-def _parameters(call: Call, norm: _Norm, finish: Finish) -> Iterator[Alternative]:
+def _parameters(call: Call) -> Iterator[Alternative]:
     for name in ("weight", "bias"):
         if call.tensor(name) is not None:
             yield Alternative(
                 name=f"a norm without its {name}",
                 cause=Cause.WRONG_DEFAULT,
                 statement=f"a norm without its {name}",
-                result=lambda name=name: call.again(**{name: None}),  # type: ignore[misc]
+                result=partial(lambda name: call.again(**{name: None}), name),
                 weight=0.7,
             )
     weight = call.tensor("weight")

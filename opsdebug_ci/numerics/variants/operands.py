@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -38,7 +39,7 @@ def _factors(call: Call) -> Iterator[Alternative]:
             yield _operand(
                 f"`{call.name}` with its {'first' if name == left else 'second'} factor transposed",
                 Cause.LAYOUT_PERMUTATION,
-                lambda name=name, value=value: call.again(**{name: value.transpose(-1, -2)}),  # type: ignore[misc]
+                partial(lambda name, value: call.again(**{name: value.transpose(-1, -2)}), name, value),
                 also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
             )
     if a.shape == b.shape and a.ndim >= 2:
@@ -68,10 +69,10 @@ def _elementwise(call: Call) -> Iterator[Alternative]:
     for name, value in zip(names, (one, other), strict=True):
         if isinstance(value, torch.Tensor) and isinstance(call.result, torch.Tensor) and value.ndim:
             yield from _spreads(
-                f"operand of `{call.name}`",
+                f"{'first' if name == names[0] else 'second'} operand of `{call.name}`",
                 value,
                 call.result.shape,
-                lambda changed, name=name: call.again(**{name: changed}),  # type: ignore[misc]
+                partial(lambda name, changed: call.again(**{name: changed}), name),
             )
 
 
@@ -82,11 +83,9 @@ def _spreads(
     for axis, size in enumerate(value.shape):
         if size > 1:
             yield _operand(
-                f"the first entry of an {what} along its axis {axis} for all"
-                if what.startswith("o")
-                else f"the first entry of the {what} along its axis {axis} for all",
+                f"the first entry of the {what} along its axis {axis} for all",
                 Cause.BROADCASTING,
-                lambda axis=axis: use(value.narrow(axis, 0, 1).expand(value.shape)),  # type: ignore[misc]
+                partial(lambda axis: use(value.narrow(axis, 0, 1).expand(value.shape)), axis),
                 also=(Cause.WRONG_AXIS,),
             )
     plain = value.squeeze()
@@ -95,14 +94,14 @@ def _spreads(
             aligned = [-1 if position == axis else 1 for position in range(len(shape))]
             if size == plain.numel() and torch.Size(_full(aligned, size)) != _aligned(value.shape, len(shape)):
                 yield _operand(
-                    f"a vector laid along axis {axis}",
+                    f"the {what} laid along axis {axis}",
                     Cause.BROADCASTING,
-                    lambda aligned=aligned: use(plain.reshape(aligned)),  # type: ignore[misc]
+                    partial(lambda aligned: use(plain.reshape(aligned)), aligned),
                     also=(Cause.WRONG_AXIS,),
                 )
     elif value.ndim >= 2 and value.shape[-1] == value.shape[-2] and value.shape[-1] > 1:
         yield _operand(
-            "an operand transposed",
+            f"the {what} transposed",
             Cause.LAYOUT_PERMUTATION,
             lambda: use(value.transpose(-1, -2)),
             also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS, Cause.BROADCASTING),

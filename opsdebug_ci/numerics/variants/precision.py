@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,12 @@ from opsdebug_ci.numerics.variants.reductions import axis_of
 
 NARROW: dict[str, torch.dtype] = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
 """Formats a step may be rounded to."""
+
+BLOCKS = (16, 32, 64, 128, 256, 512)
+"""Lengths of stretches of K."""
+
+PARTS = (2, 3, 4, 6, 8, 16)
+"""Numbers of stretches K may be split into."""
 
 SERIAL_LIMIT = 1 << 20
 """Most elements a serial sum is imitated for."""
@@ -31,6 +39,38 @@ def precision(call: Call) -> Iterator[Alternative]:
         yield from _integers(call)
         if call.result.is_floating_point() and call.name not in ("_to_copy", "clone", "view", "t", "transpose"):
             yield from _stored(call)
+
+
+def _blocked(call: Call, left: str, right: str) -> Iterator[Alternative]:
+    """Products of stretches of K, each rounded and added up in half precision."""
+    a, b = call.values[left], call.values[right]
+    k, axis = a.shape[-1], max(0, b.ndim - 2)
+    lengths = {length for length in BLOCKS if length < k} | {-(-k // parts) for parts in PARTS if k >= parts}
+    for length in sorted(lengths):
+        for name in ("float16", "bfloat16"):
+            yield Alternative(
+                name=f"sums over {length} of K kept in {name}",
+                cause=Cause.LOW_PRECISION_ACCUM,
+                statement=f"the product summed over stretches of {length} of {k} terms, kept in {name}",
+                result=partial(_summed_in_blocks, call, a, b, (left, right), axis, length, NARROW[name]),
+                also=(Cause.ACCUMULATION_ORDER, Cause.DTYPE_PROMOTION),
+                weight=0.65,
+            )
+
+
+def _summed_in_blocks(
+    call: Call, a: torch.Tensor, b: torch.Tensor, names: tuple[str, str], axis: int, length: int, dtype: torch.dtype
+) -> torch.Tensor:
+    k = a.shape[-1]
+    parts = max(1, round(k / length))
+    bounds = [round(part * k / parts) for part in range(parts + 1)]
+    total: torch.Tensor | None = None
+    for start, end in pairwise(bounds):
+        stretch = {names[0]: a.narrow(-1, start, end - start), names[1]: b.narrow(axis, start, end - start)}
+        part = call.again(**stretch).to(dtype)
+        total = part if total is None else total + part
+    assert total is not None  # noqa: S101 - there is at least one stretch
+    return total.double()
 
 
 def _rounded(value: torch.Tensor, name: str) -> torch.Tensor:
@@ -50,16 +90,17 @@ def _products(call: Call) -> Iterator[Alternative]:
     a, b = call.tensor(left), call.tensor(right)
     if a is None or b is None or not a.is_floating_point() or not b.is_floating_point():
         return
+    yield from _blocked(call, left, right)
     for name in ("tf32", "float16", "bfloat16"):
         yield _low(
             f"a product whose factors are rounded to {name}",
-            lambda name=name: call.again(**{left: _rounded(a, name), right: _rounded(b, name)}),  # type: ignore[misc]
+            partial(lambda name: call.again(**{left: _rounded(a, name), right: _rounded(b, name)}), name),
         )
         if name != "tf32":
             yield _low(
                 f"a product whose factors and result are rounded to {name}",
-                lambda name=name: _rounded(  # type: ignore[misc]
-                    call.again(**{left: _rounded(a, name), right: _rounded(b, name)}), name
+                partial(
+                    lambda name: _rounded(call.again(**{left: _rounded(a, name), right: _rounded(b, name)}), name), name
                 ),
             )
 
@@ -70,7 +111,7 @@ def _stored(call: Call) -> Iterator[Alternative]:
             name=f"a step stored in {name}",
             cause=Cause.LOW_PRECISION_ACCUM,
             statement=f"`{call.name}` with its result stored in {name}",
-            result=lambda name=name: _rounded(call.result, name),  # type: ignore[misc]
+            result=partial(lambda name: _rounded(call.result, name), name),
             also=(Cause.DTYPE_PROMOTION,),
             weight=0.35,
         )
@@ -124,7 +165,7 @@ def _integers(call: Call) -> Iterator[Alternative]:
             name = str(dtype).removeprefix("torch.")
             yield _promotion(
                 f"integers that wrap around in {name}",
-                lambda dtype=dtype: call.again(**widened).to(dtype).to(result.dtype),  # type: ignore[misc]
+                partial(lambda dtype: call.again(**widened).to(dtype).to(result.dtype), dtype),
             )
     yield _promotion(
         "integers computed in float32",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -58,8 +59,8 @@ def _axes(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
                 name=f"{call.name} over another axis",
                 cause=Cause.WRONG_AXIS,
                 statement=f"`{call.name}` over axis {other}, not {axis}",
-                result=lambda other=other: _spread_over(  # type: ignore[misc]
-                    call.again(dim=[other] if listed else other), call.result
+                result=partial(
+                    lambda other: _spread_over(call.again(dim=[other] if listed else other), call.result), other
                 ),
                 also=(Cause.BROADCASTING,),
                 weight=0.75,
@@ -83,7 +84,7 @@ def _spread(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
                 name=f"{call.name} spread along another axis",
                 cause=Cause.BROADCASTING,
                 statement=f"`{call.name}` over axis {axis}, spread along axis {other}",
-                result=lambda other=other: call.result.transpose(axis, other),  # type: ignore[misc]
+                result=partial(lambda other: call.result.transpose(axis, other), other),
                 also=(Cause.WRONG_AXIS,),
                 weight=0.75,
             )
@@ -108,7 +109,7 @@ def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
                 name=f"the divisor is {text}",
                 cause=Cause.WRONG_CONSTANT_EPS,
                 statement=f"a mean whose divisor is {text}, not {count}",
-                result=lambda factor=factor: call.result * factor,  # type: ignore[misc]
+                result=partial(lambda factor: call.result * factor, factor),
                 also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8,
             )
@@ -126,17 +127,17 @@ def _scans(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     for block in BLOCKS:
         if block < x.shape[axis]:
             phrase = f"a scan that starts anew every {block} elements"
-            yield _simple(phrase, Cause.TAIL_MASK, lambda block=block: _restarted(call, x, axis, block))  # type: ignore[misc]
+            yield _simple(phrase, Cause.TAIL_MASK, partial(lambda block: _restarted(call, x, axis, block), block))
 
 
 def _exclusive(call: Call, axis: int) -> torch.Tensor:
-    shifted = call.result.roll(1, axis)
+    shifted: torch.Tensor = call.result.roll(1, axis)
     start = 1 if call.name == "cumprod" else 0
     return shifted.index_fill(axis, torch.tensor([0], device=shifted.device), start)
 
 
 def _restarted(call: Call, x: torch.Tensor, axis: int, block: int) -> torch.Tensor:
-    return torch.cat([call.again(self=part) for part in x.split(block, axis)], axis)
+    return torch.cat([call.again(self=part) for part in torch.split(x, block, axis)], axis)
 
 
 def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -44,7 +45,7 @@ def resampling(call: Call) -> Iterator[Alternative]:
         yield from _flags(call, "align_corners", "aligned corners")
         for mode in {0, 1, 2} - {call.values["padding_mode"]}:
             phrase = f"padding mode {('zeros', 'border', 'reflection')[mode]} outside the grid"
-            yield _default(phrase, lambda mode=mode: call.again(padding_mode=mode))  # type: ignore[misc]
+            yield _default(phrase, partial(lambda mode: call.again(padding_mode=mode), mode))
 
 
 def _flags(call: Call, name: str, meaning: str) -> Iterator[Alternative]:
@@ -59,14 +60,14 @@ def _interpolation(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     sizes = tuple(call.result.shape[2:])
     if "linear" in call.name:
         for phrase, mapping in MAPPINGS.items():
-            yield _default(f"{phrase} in a linear interpolation", lambda m=mapping: _linear(x, sizes, m))  # type: ignore[misc]
+            yield _default(f"{phrase} in a linear interpolation", partial(lambda m: _linear(x, sizes, m), mapping))
         yield _default("nearest for linear interpolation", lambda: _nearest(x, sizes, _half_pixel, rounding=True))
     if "nearest" in call.name:
         for phrase, mapping in MAPPINGS.items():
             for rounding in (False, True):
                 yield _default(
                     f"{phrase}, {'rounded' if rounding else 'cut'}, in a nearest interpolation",
-                    lambda m=mapping, r=rounding: _nearest(x, sizes, m, rounding=r),  # type: ignore[misc]
+                    partial(lambda m, r: _nearest(x, sizes, m, rounding=r), mapping, rounding),
                 )
     if "bicubic" in call.name:
         yield from _flags(call, "align_corners", "aligned corners")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ def roundings(call: Call) -> Iterator[Alternative]:
             if text != _OWN[call.name]:
                 yield _rounding(
                     f"rounding {text}, not {_OWN[call.name]}",
-                    lambda function=function: function(x),  # type: ignore[misc]
+                    partial(lambda function: function(x), function),
                 )
     yield from _divisions(call, x)
     if call.name == "_to_copy":
@@ -53,7 +54,7 @@ def roundings(call: Call) -> Iterator[Alternative]:
 
 
 def _divisions(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
-    other = call.values.get("other")
+    other: Any = call.values.get("other")
     mode = call.values.get("rounding_mode")
     if call.name == "floor_divide" or (call.name == "div" and mode == "floor"):
         yield _rounding("integer division toward zero, not down", lambda: torch.div(x, other, rounding_mode="trunc"))
@@ -81,7 +82,7 @@ def _casts(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             if text != "toward zero":
                 yield _rounding(
                     f"a cast to {str(target).removeprefix('torch.')} that rounds {text}",
-                    lambda function=function: function(x).to(target),  # type: ignore[misc]
+                    partial(lambda function: function(x).to(target), function),
                 )
         limits = torch.iinfo(target)
         yield Alternative(

@@ -24,9 +24,9 @@ def signs(call: Call) -> Iterator[Alternative]:
     if call.name in SIGNED:
         yield _sign(f"the negative of `{call.name}`", lambda: -result, weight=0.5)
     if call.name == "abs":
-        yield _sign("no absolute value", lambda: call.values["self"].clone(), weight=0.8)
+        yield _sign("no absolute value", call.values["self"].clone, weight=0.8)
     if call.name == "neg":
-        yield _sign("no negation", lambda: call.values["self"].clone(), weight=0.8)
+        yield _sign("no negation", call.values["self"].clone, weight=0.8)
     if call.name in ("add", "sub") and isinstance(call.values.get("other"), torch.Tensor):
         alpha = call.values.get("alpha", 1)
         word = "difference for a sum" if call.name == "add" else "sum for a difference"

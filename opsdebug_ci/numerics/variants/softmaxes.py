@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 
@@ -24,14 +25,14 @@ def softmaxes(call: Call) -> Iterator[Alternative]:
             yield _alternative(
                 f"a softmax over axis {other}, not {axis}",
                 Cause.WRONG_AXIS,
-                lambda other=other: call.again(dim=other),  # type: ignore[misc]
+                partial(lambda other: call.again(dim=other), other),
                 also=(Cause.BROADCASTING,),
             )
             if x.shape[other] == x.shape[axis]:
                 yield _alternative(
                     f"maximum and sum over axis {axis} spread along axis {other}",
                     Cause.BROADCASTING,
-                    lambda other=other: _misspread(x, axis, other, logarithmic),  # type: ignore[misc]
+                    partial(lambda other: _misspread(x, axis, other, logarithmic), other),
                     also=(Cause.WRONG_AXIS,),
                 )
     yield _alternative(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -29,7 +30,10 @@ def specials(call: Call) -> Iterator[Alternative]:
         for text, value in _nan_values(call.name):
             yield _special(
                 f"`{call.name}` that takes NaN for {text}",
-                lambda value=value: call.again(self=torch.nan_to_num(x, nan=value, posinf=math.inf, neginf=-math.inf)),  # type: ignore[misc]
+                partial(
+                    lambda value: call.again(self=torch.nan_to_num(x, nan=value, posinf=math.inf, neginf=-math.inf)),
+                    value,
+                ),
             )
         if call.name == "mean":
             yield _special("a mean over the elements that are not NaN", lambda: _valid_mean(call, x))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -44,14 +45,16 @@ def _short(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
     lost = {1: "the last", **lost}
     for count, which in lost.items():
         phrase = f"`{call.name}` without {which} of {n} elements"
-        yield _tail(phrase, lambda count=count: _reduced(call, x, x.narrow(axis, 0, n - count), axis))  # type: ignore[misc]
+        yield _tail(phrase, partial(lambda count: _reduced(call, x, x.narrow(axis, 0, n - count), axis), count))
     yield _tail(
         f"`{call.name}` without the first of {n} elements", lambda: _reduced(call, x, x.narrow(axis, 1, n - 1), axis)
     )
     for width in WIDTHS:
-        if 0 < n - width and width >= 32:
+        if n - width > 0 and width >= 32:
             phrase = f"`{call.name}` of the first {width} of {n} elements"
-            yield _tail(phrase, lambda width=width: _reduced(call, x, x.narrow(axis, 0, width), axis), weight=0.7)  # type: ignore[misc]
+            yield _tail(
+                phrase, partial(lambda width: _reduced(call, x, x.narrow(axis, 0, width), axis), width), weight=0.7
+            )
 
 
 def _long(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
@@ -64,11 +67,11 @@ def _long(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
             if not x.is_floating_point() and value not in (0.0, 1.0):
                 continue
             phrase = f"`{call.name}` over rows padded with {text} to a multiple of {width}"
-            yield _tail(phrase, lambda e=extra, v=value: _reduced(call, x, _padded(x, axis, e, v), axis))  # type: ignore[misc]
+            yield _tail(phrase, partial(lambda e, v: _reduced(call, x, _padded(x, axis, e, v), axis), extra, value))
         phrase = f"`{call.name}` that reads on into the next row, to a multiple of {width}"
         yield _tail(
             phrase,
-            lambda e=extra: _reduced(call, x, _read_on(x, axis, e), axis),  # type: ignore[misc]
+            partial(lambda e: _reduced(call, x, _read_on(x, axis, e), axis), extra),
             also=(Cause.OOB_READ,),
         )
 
@@ -118,15 +121,18 @@ def _products(call: Call) -> Iterator[Alternative]:
     for count, which in lost.items():
         yield _tail(
             f"a product without {which} of {k} terms",
-            lambda count=count: call.again(  # type: ignore[misc]
-                **{left: a.narrow(-1, 0, k - count), right: b.narrow(axis, 0, k - count)}
+            partial(
+                lambda count: call.again(**{left: a.narrow(-1, 0, k - count), right: b.narrow(axis, 0, k - count)}),
+                count,
             ),
         )
     for width in WIDTHS[3:]:
         if width < k:
             yield _tail(
                 f"a product of the first {width} of {k} terms",
-                lambda width=width: call.again(**{left: a.narrow(-1, 0, width), right: b.narrow(axis, 0, width)}),  # type: ignore[misc]
+                partial(
+                    lambda width: call.again(**{left: a.narrow(-1, 0, width), right: b.narrow(axis, 0, width)}), width
+                ),
                 weight=0.6,
             )
 

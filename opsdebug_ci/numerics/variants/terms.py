@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,7 +29,7 @@ def terms(call: Call) -> Iterator[Alternative]:
                 what = "term" if call.name in ("add", "sub") else "factor"
                 yield _left_out(
                     f"the formula without the {other} {what} of `{call.name}`",
-                    lambda kept=kept: kept.to(result.dtype).expand(result.shape).clone(),  # type: ignore[misc]
+                    partial(lambda kept: kept.to(result.dtype).expand(result.shape).clone(), kept),
                 )
     x = call.tensor("self")
     if x is not None and call.name in UNARY and x.shape == result.shape:

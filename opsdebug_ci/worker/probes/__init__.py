@@ -11,6 +11,7 @@ from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.worker.probes.altered_reference import altered_reference
 from opsdebug_ci.worker.probes.contiguous_copy import contiguous_copy
+from opsdebug_ci.worker.probes.fitted_constant import fitted_constant
 from opsdebug_ci.worker.probes.foreign_bytes import foreign_bytes
 from opsdebug_ci.worker.probes.overwritten import overwritten
 from opsdebug_ci.worker.probes.scene import Scene as Scene
@@ -19,5 +20,12 @@ from opsdebug_ci.worker.probes.sizes import sizes
 Probe = Callable[[Scene, Failure], Iterable[Clue]]
 """Yields nothing when it has nothing to say. Its docstring says what it launches and what it is told apart from."""
 
-PROBES: tuple[Probe, ...] = (altered_reference, contiguous_copy, foreign_bytes, sizes, overwritten)
+PROBES: tuple[Probe, ...] = (
+    altered_reference,
+    contiguous_copy,
+    foreign_bytes,
+    fitted_constant,
+    sizes,
+    overwritten,
+)
 """Every probe, the most telling first: what comes late may find the time used up."""

@@ -64,8 +64,8 @@ def _imitations(
 
 def _written_over(scene: Scene, name: str, position: int, axis: int, *, backward: bool) -> torch.Tensor | None:
     """Each slice is computed from the buffer as it is then, and written into it."""
-    buffer = scene.arguments[name].double() if scene.arguments[name].is_floating_point() else scene.arguments[name]
-    buffer = buffer.clone()
+    value: torch.Tensor = scene.arguments[name]
+    buffer = value.double().clone() if value.is_floating_point() else value.clone()
     size = buffer.shape[axis]
     for place in range(size - 1, -1, -1) if backward else range(size):
         if scene.expired:

@@ -8,6 +8,7 @@ import torch
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.worker.probes.scene import Scene
@@ -58,6 +59,10 @@ class _Search:
             self._known[size] = self.scene.passes_at({self.dim: size})
         return self._known[size]
 
+    def right_off(self, width: int) -> bool:
+        """Some size that is no multiple of `width` is right, so that is not what matters."""
+        return any(known and size % width for size, known in self._known.items())
+
     def offsets(self, size: int) -> set[int]:
         """Elements of the arguments and of the output at this size."""
         try:
@@ -78,7 +83,7 @@ class _Search:
 def _multiples(search: _Search, failure: Failure, size: int) -> Clue | None:
     """The smallest V whose multiples pass while their neighbours fail."""
     for width in WIDTHS:
-        if size % width == 0:
+        if size % width == 0 or search.right_off(width):
             continue
         above = size + (-size % width)
         if search.passes(above) is not True or search.passes(above + width) is not True:
@@ -142,7 +147,12 @@ def _upper(search: _Search, failure: Failure, low: int, size: int) -> Clue | Non
         return None
     right, wrong = found
     inside, outside = search.offsets(right), search.offsets(wrong)
-    evidence = {"dim": search.dim, "largest_right": right, "smallest_wrong": wrong, "sizes": search.tried}
+    evidence: dict[str, EvidenceValue] = {
+        "dim": search.dim,
+        "largest_right": right,
+        "smallest_wrong": wrong,
+        "sizes": search.tried,
+    }
     for bits in INDEX_BITS:
         limit = 1 << bits
         if limit in inside and any(count > limit for count in outside) and right >= 4:

@@ -1,0 +1,60 @@
+"""Losses: their reduction, what an ignored target counts for, the weights of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.call import Alternative, Call
+
+REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+"""torch's numbers of the reductions of a loss."""
+
+
+def losses(call: Call) -> Iterator[Alternative]:
+    """Another reduction of any loss; of the negative log-likelihood also without ignored targets or weights."""
+    reduction = call.values.get("reduction")
+    if not isinstance(reduction, int) or isinstance(reduction, bool) or reduction not in REDUCTIONS:
+        return
+    for other, word in REDUCTIONS.items():
+        if other and reduction and other != reduction:
+            yield Alternative(
+                name=f"`{call.name}` reduced by {word}",
+                cause=Cause.WRONG_DEFAULT,
+                statement=f"`{call.name}` reduced by {word}, not by {REDUCTIONS[reduction]}",
+                result=partial(call.again, reduction=other),
+                also=(Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS),
+                weight=0.85,
+            )
+    if call.name.startswith("nll_loss"):
+        yield from _likelihood(call, reduction)
+
+
+def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:
+    target, ignored = call.values["target"], call.values.get("ignore_index", -100)
+    if call.values.get("weight") is not None:
+        yield Alternative(
+            name="classes without their weights",
+            cause=Cause.WRONG_DEFAULT,
+            statement="a loss without the weights of its classes",
+            result=partial(call.again, weight=None),
+            weight=0.8,
+        )
+    if reduction == 1 and bool((target == ignored).any()):
+        yield Alternative(
+            name="ignored targets in the divisor",
+            cause=Cause.MASK_SEMANTICS,
+            statement="a mean whose divisor counts ignored targets",
+            result=partial(_over_all, call, target),
+            also=(Cause.WRONG_SCALE,),
+            weight=0.85,
+        )
+
+
+def _over_all(call: Call, target: torch.Tensor) -> Any:
+    total = call.again(reduction=2)
+    return (total[0] / target.numel(), *total[1:]) if isinstance(total, (tuple, list)) else total / target.numel()

@@ -1,0 +1,172 @@
+"""Is the output the reference's with one number of the formula changed, and to what?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.numerics.variants import explain, read_call
+from opsdebug_ci.numerics.variants.constants import MAKERS, cause_of, numbers
+from opsdebug_ci.worker.probes.scene import Scene
+
+RULE = "fitted_constant"
+
+STEP = 1e-5
+"""Relative change of a constant for the derivative; the reference runs in float64, which leaves 5 digits of it."""
+
+ITERATIONS = 6
+"""Newton steps: each doubles the digits that are right, and the tolerance is met with fewer than 16."""
+
+EXPLAINED = 0.5
+"""Share of the error's square that the derivative must explain for a constant to be pursued."""
+
+FARTHEST = 1e8
+"""Factor between two constants from which they are no longer one with another value."""
+
+SURE = 0.9
+"""Confidence of the explanation below which a fit is not told: constant outputs fit many constants."""
+
+MOST_SECONDS = 1.0
+"""Longest that constants are fitted."""
+
+MOST_CALLS = 300
+"""Calls of a reference that are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A number in the reference."""
+
+    call: int
+    """Which call, counted from 0."""
+
+    operation: str
+    """Its name."""
+
+    argument: str
+    """Which argument of it."""
+
+    value: float
+    """What it is there."""
+
+
+def fitted_constant(scene: Scene, failure: Failure) -> Iterator[Clue]:
+    """Newton's method on every number of the reference in turn: the value at which it gives the operator's output.
+
+    A constant is pursued where its derivative explains half of the error's square. Told apart from chance by the
+    elements reproduced: one number cannot fit many of them unless it is the cause. Silent for failures of fewer than
+    4 bad elements, which any derivative fits.
+    """
+    position = scene.position(failure.output)
+    if failure.tolerance is None or int(failure.bad.sum()) < 4:
+        return
+    noted = _Numbers()
+    outputs = scene.reference(scene.arguments, noted)
+    if outputs is None or position >= len(outputs) or outputs[position].shape != failure.actual.shape:
+        return
+    until = min(scene.deadline_ns, time.perf_counter_ns() + int(MOST_SECONDS * 1e9))
+    for place in noted.places:
+        if time.perf_counter_ns() > until:
+            return
+        value = _fit(scene, failure, position, place, outputs[position])
+        if value is not None:
+            yield from _told(scene, failure, position, place, value)
+
+
+class _Numbers:
+    """Observer that lists the numbers of a reference."""
+
+    def __init__(self) -> None:
+        self.places: list[_Place] = []
+        self._count = 0
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        call = read_call(func, args, kwargs, result, {})
+        if call.name not in MAKERS and self._count < MOST_CALLS:
+            self.places += [
+                _Place(call=self._count, operation=call.name, argument=name, value=float(value))
+                for name, value in numbers(call).items()
+                if value
+            ]
+        self._count += 1
+        return result
+
+
+class _Changed:
+    """Observer that gives one number of one call another value."""
+
+    def __init__(self, place: _Place, value: float) -> None:
+        self._place = place
+        self._value = value
+        self._count = 0
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        self._count += 1
+        if self._count - 1 != self._place.call:
+            return result
+        made = read_call(func, args, kwargs, result, {}).again(**{self._place.argument: self._value})
+        mutable = func._schema.is_mutable and isinstance(result, torch.Tensor)
+        return result.copy_(made) if mutable else made
+
+
+def _fit(scene: Scene, failure: Failure, position: int, place: _Place, now: torch.Tensor) -> float | None:
+    """The value of the number that brings the bad elements of the reference to the output's; None if there is none."""
+    wanted = failure.actual.double()[failure.bad]
+    value, start = place.value, now
+    for iteration in range(ITERATIONS):
+        moved = _at(scene, position, place, value * (1 + STEP))
+        if moved is None or moved.shape != start.shape:
+            return None
+        derivative = (moved - start)[failure.bad].double() / (value * STEP)
+        error = wanted - start[failure.bad].double()
+        usable = torch.isfinite(derivative) & torch.isfinite(error)
+        slope, error = derivative[usable], error[usable]
+        square = float(slope @ slope)
+        if not square or not len(slope):
+            return None
+        step = float(slope @ error) / square
+        left = float(error @ error)
+        if iteration == 0 and step * step * square < EXPLAINED * left:
+            return None
+        value += step
+        if not 1 / FARTHEST < abs(value / place.value) < FARTHEST:
+            return None
+        found = _at(scene, position, place, value)
+        if found is None:
+            return None
+        start = found
+        if abs(step) <= 1e-9 * abs(value):
+            break
+    return value
+
+
+def _at(scene: Scene, position: int, place: _Place, value: float) -> torch.Tensor | None:
+    outputs = scene.reference(scene.arguments, _Changed(place, value))
+    return None if outputs is None or position >= len(outputs) else outputs[position]
+
+
+def _told(scene: Scene, failure: Failure, position: int, place: _Place, value: float) -> Iterator[Clue]:
+    candidate = _at(scene, position, place, value)
+    explanation = None if candidate is None else explain(failure, candidate)
+    if explanation is None or not explanation.complete or explanation.confidence < SURE:
+        return
+    yield failure.clue(
+        RULE,
+        cause_of(place.operation, place.value, value),
+        0.96,
+        f"the reference with {value:.5g} for the constant {place.value:.6g} in `{place.operation}` reproduces "
+        f"{explanation.elements:,} of {int(failure.bad.sum()):,} bad elements",
+        {
+            "constant": place.value,
+            "fitted": value,
+            "reproduced_bad": explanation.bad,
+            "reproduced_good": explanation.good,
+            "by_chance": explanation.chance,
+        },
+    )
