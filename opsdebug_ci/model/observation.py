@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.property import PropertyReading
+from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Status
 
 
@@ -92,6 +93,9 @@ class OutputReading:
 
     confidence: Confidence
     """How far the references agree on this output."""
+
+    bad_region: Region | None = None
+    """Smallest region that holds every element beyond the tolerance, where one of them is rejected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from opsdebug_ci.model.vocabulary import Direction, Kind, Phase, ReferenceKind, 
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
 from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.numerics.regions import located
 from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
@@ -193,7 +194,7 @@ class _CaseRun:
     def _compared(self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int) -> Observation:
         structure = structure_mismatch(launch, answers)
         compared = [] if structure or not answers.outputs else self._beside(launch, answers)
-        examined = [examine(output) for output in compared]
+        examined = [located(*examine(output)) for output in compared]
         observation = Observation(
             case_id=self.request.case.id,
             status=Status.RAN,
