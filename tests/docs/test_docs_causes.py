@@ -18,12 +18,14 @@ PACKAGE = Path(opsdebug_ci.__file__).parent
 PAGE = (PACKAGE.parent / "docs/causes.md").read_text(encoding="utf-8")
 SECTIONS = re.findall(r"^## `(\w+)`$", PAGE, flags=re.MULTILINE)
 LINES = re.findall(r"^\| `(\w+)` \| \S.* \|$", PAGE.split("\n## Not named yet\n")[1], flags=re.MULTILINE)
+RULES = ("judge/rules", "numerics/patterns", "numerics/variants", "worker/probes")
 LABELS = ["What", "Why", "Limits", "Confirm", "Remedy"]
 
 
 def named_by_the_rules() -> set[str]:
-    """Every `Cause.X` in the source of the rules."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (PACKAGE / "judge/rules").glob("*.py")]
+    """Every `Cause.X` in the source of the rules, of the judge and of the worker side."""
+    sources = [path for folder in RULES for path in (PACKAGE / folder).glob("*.py")]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
     members = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute))
     return {str(Cause[node.attr]) for node in members if ast.unparse(node.value) == "Cause"}
 

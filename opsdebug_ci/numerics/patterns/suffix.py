@@ -77,7 +77,7 @@ def offsets(failure: Failure, first: int) -> Iterator[tuple[str, int, int, tuple
 
 
 def units(tensor: torch.Tensor) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
-    """How offsets into a tensor are counted: words, size of an element in that unit, and the bits they may be kept in."""
+    """How offsets into a tensor are counted: words, size of an element, and the bits they may be kept in."""
     return ("", 1, WIDTHS), (" in bytes", tensor.element_size(), BYTE_WIDTHS)
 
 
