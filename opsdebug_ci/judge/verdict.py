@@ -7,6 +7,7 @@ counts (classes, bounds, votes) and measures nothing itself. What cannot be judg
 from __future__ import annotations
 
 from opsdebug_ci.judge.ending import blamed_for_ending
+from opsdebug_ci.judge.promises import breaks_promise
 from opsdebug_ci.judge.reference import outvoted, reference_use
 from opsdebug_ci.judge.rules import Subject, explain
 from opsdebug_ci.model.case import Case
@@ -66,6 +67,7 @@ def _misbehaved(observation: Observation, contract: Contract) -> bool:
         or observation.memory
         or observation.unwritten
         or (observation.repeat_mismatches and contract.deterministic)
+        or any(breaks_promise(reading, contract) for reading in observation.properties)
     )
 
 

@@ -6,8 +6,10 @@ Adding one: a function in a file here, a line in one of the lists, tests with a 
 from __future__ import annotations
 
 from opsdebug_ci.judge.rules.amber import amber
+from opsdebug_ci.judge.rules.batch_invariance import batch_invariance
 from opsdebug_ci.judge.rules.breakage import breakage
 from opsdebug_ci.judge.rules.broken_reference import broken_reference
+from opsdebug_ci.judge.rules.cheating import lost_work, stale_result
 from opsdebug_ci.judge.rules.clues import clues
 from opsdebug_ci.judge.rules.crash import crash
 from opsdebug_ci.judge.rules.dissent import dissent
@@ -18,6 +20,8 @@ from opsdebug_ci.judge.rules.memory_limit import memory_limit
 from opsdebug_ci.judge.rules.no_reference import no_reference
 from opsdebug_ci.judge.rules.nothing_compared import nothing_compared
 from opsdebug_ci.judge.rules.oob_write import oob_write
+from opsdebug_ci.judge.rules.opcheck import opcheck, undeclared_effect
+from opsdebug_ci.judge.rules.own_work import own_work
 from opsdebug_ci.judge.rules.repeat import nondeterminism
 from opsdebug_ci.judge.rules.rule import Rule as Rule
 from opsdebug_ci.judge.rules.rule import Subject as Subject
@@ -49,10 +53,14 @@ CAUSES: tuple[Rule, ...] = (
     denormal_signed_zero,
     sign_flip,
     nondeterminism,
+    stale_result,
+    lost_work,
+    batch_invariance,
+    undeclared_effect,
 )
 """Why the operator failed. Asked only when it did, so that none can raise an alarm of its own."""
 
-REMARKS: tuple[Rule, ...] = (broken_reference, no_reference, dissent, amber, nothing_compared)
+REMARKS: tuple[Rule, ...] = (broken_reference, no_reference, dissent, amber, nothing_compared, own_work, opcheck)
 """What a reader should know whatever the verdict."""
 
 

@@ -1,0 +1,33 @@
+"""Which broken properties are broken promises.
+
+Decides from the worker's readings and the contract. Deliberately not the cause: rules name it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opsdebug_ci.model.contract import Contract
+from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.property import Property, PropertyReading
+
+
+def broken(observation: Observation, which: Property) -> Iterator[PropertyReading]:
+    """Readings that contradict a property."""
+    return (reading for reading in observation.properties if reading.property is which and reading.broken)
+
+
+def breaks_promise(reading: PropertyReading, contract: Contract) -> bool:
+    """Whether an operator with this reading fails.
+
+    Entering a reference is none: an operator may honestly fall back to it. Of what `opcheck` says, only an undeclared
+    write is, and an undeclared alias unless the contract allows it.
+    """
+    if not reading.broken:
+        return False
+    if reading.property is Property.BATCH_INVARIANCE:
+        return contract.batch_invariant
+    if reading.property is Property.OPCHECK:
+        undeclared = reading.evidence.get("undeclared")
+        return undeclared == "mutation" or (undeclared == "aliasing" and not contract.may_alias)
+    return reading.property in (Property.FRESH_INPUTS, Property.LATER_LAUNCHES)
