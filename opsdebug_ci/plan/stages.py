@@ -15,6 +15,7 @@ from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.description import OperatorDescription
 from opsdebug_ci.model.vocabulary import ReferenceKind, Stage
 from opsdebug_ci.plan.axes import Axes
+from opsdebug_ci.plan.backward import backward_cases
 from opsdebug_ci.plan.choices import Choices, choose
 from opsdebug_ci.plan.cover import PairCoverage, Row, coverage, pairwise
 from opsdebug_ci.plan.sizes import FULL_SIZES, SMOKE_SIZES, SizePlan
@@ -51,7 +52,7 @@ def cases(
     *,
     budget: int | None = None,
 ) -> tuple[Case, ...]:
-    """The cases of one operator, the everyday case of every dtype first.
+    """The cases of one operator, the everyday case of every dtype first, those of its gradients last.
 
     Args:
         description: the operator.
@@ -59,14 +60,14 @@ def cases(
         axes: values fixed by hand; such an axis has only those.
         checks: references to consult.
         devices: devices of this run; those the operator does not support are left out, so the result may be empty.
-        budget: most cases per device; None: the stage's own.
+        budget: most cases per device, gradients aside; None: the stage's own.
 
     Raises:
         UsageError: `axes` has a value this operator does not have; see `mismatch`.
     """
     choices = choices_for(description, stage, axes)
     families = choices.all_families
-    return tuple(
+    forward = tuple(
         Case(
             operator=description.name,
             dims=choices.dims[dims],
@@ -81,6 +82,7 @@ def cases(
         for device in devices
         if device.partition(":")[0] in description.devices
     )
+    return (*forward, *backward_cases(description, choices, stage, checks, devices))
 
 
 def pair_coverage(
