@@ -24,8 +24,10 @@ lint: $(VENV)/tested
 generated:
 	$(BIN)/python -m opsdebug_ci.cli.help_page docs/help.txt
 	$(BIN)/python -m opsdebug_ci.store.schema_page docs/store.md
-	$(BIN)/python -c 'from opsdebug_ci.report import schema_text; print(schema_text(), end="")' \
-	  > docs/schema/opsdebug.run.1.json
+	for name in run attribute trace; do \
+	  $(BIN)/python -c "from opsdebug_ci.report import schema_text; print(schema_text('opsdebug.$$name/1'), end='')" \
+	    > docs/schema/opsdebug.$$name.1.json || exit 1; \
+	done
 
 # torch first and pinned: an unpinned one would bring gigabytes of CUDA.
 $(VENV)/installed: pyproject.toml

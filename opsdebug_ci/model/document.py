@@ -15,6 +15,7 @@ from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.judgement import ReferenceUse, Summary
+from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.run import RunRecord
 from opsdebug_ci.model.vocabulary import Verdict
 
@@ -75,6 +76,10 @@ class OutputDocument:
 
     accuracy: Accuracy | None
     """None: nothing could be compared."""
+
+    bad_region: Region | None = None
+    """Smallest region that holds every element beyond the tolerance; None: the output did not fail, or the store, which
+    does not keep it, was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,15 @@ with it, else by the trailing ones, taken as a whole along the rest; else not at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from opsdebug_ci.model.attribution import Alignment, Tally, TensorRole, TensorSummary, ValueSummary
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
-from opsdebug_ci.model.region import Region
+from opsdebug_ci.model.observation import OutputReading
+from opsdebug_ci.model.region import Region, Span
+from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import dtype_name
 from opsdebug_ci.numerics.quantiles import quantiles
 from opsdebug_ci.numerics.splits import Feature, value_features
@@ -23,6 +25,23 @@ def region_mask(region: Region, shape: tuple[int, ...], device: torch.device) ->
     mask = torch.zeros(shape, dtype=torch.bool, device=device)
     mask[tuple(slice(span.first, span.last + 1) for span in region)] = True
     return mask
+
+
+def region_of(mask: torch.Tensor) -> Region | None:
+    """Smallest region that holds every True element of `mask`; None when there is none."""
+    if not bool(mask.any()):
+        return None
+    stretches = []
+    for axis in range(mask.ndim):
+        others = tuple(other for other in range(mask.ndim) if other != axis)
+        touched = (mask.any(others) if others else mask).nonzero()
+        stretches.append(Span(first=int(touched[0]), last=int(touched[-1])))
+    return tuple(stretches)
+
+
+def located(reading: OutputReading, failure: Failure | None) -> tuple[OutputReading, Failure | None]:
+    """What `examine` gives, with the region that holds the bad elements of a failure."""
+    return (reading if failure is None else replace(reading, bad_region=region_of(failure.bad))), failure
 
 
 def summarise_values(values: torch.Tensor) -> ValueSummary:

@@ -6,10 +6,12 @@ is said to have none.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.attribution import Alignment, RegionReading, Relation, Split, TensorSummary, ValueSummary
+from opsdebug_ci.model.document import ObservationDocument
 from opsdebug_ci.model.inquiry import AttributionDocument
 from opsdebug_ci.model.region import Span, region_text
 from opsdebug_ci.report import figures
@@ -19,6 +21,9 @@ from opsdebug_ci.report.table import aligned
 
 TELLING = 0.9
 """Balanced accuracy from which a split is a conclusion; below it is the best there is, and said to be no more."""
+
+RUN = "opsdebug run "
+"""How the command that reruns a case begins; `attribute` takes the same options, repeats aside."""
 
 NEARBY = 5
 """Elements on either side of the worst one that are worth a look."""
@@ -119,6 +124,18 @@ def around_worst(accuracy: Accuracy, shape: Sequence[int]) -> str | None:
     *rows, column = accuracy.worst.index
     last = Span(first=max(0, column - NEARBY), last=min(shape[-1] - 1, column + NEARBY))
     return region_text((*(Span(first=row, last=row) for row in rows), last))
+
+
+def look_command(observation: ObservationDocument) -> str | None:
+    """`opsdebug attribute` around the worst element of a failed case; None where no element was measured."""
+    accuracy = observation.accuracy
+    output = next((o for o in observation.outputs if accuracy is not None and o.name == accuracy.output), None)
+    if accuracy is None or output is None or output.bad_region is None or not observation.findings:
+        return None
+    again, region = observation.findings[0].next, around_worst(accuracy, output.shape)
+    if region is None or not again.startswith(RUN) or "--repeat" in again:
+        return None
+    return f"opsdebug attribute {again.removeprefix(RUN)} --range {shlex.quote(region)}"
 
 
 def attribution_text(document: AttributionDocument) -> str:

@@ -110,6 +110,7 @@ def _output(output: OutputReading) -> OutputDocument:
         shape=output.actual.shape,
         dtype=output.actual.dtype,
         accuracy=output.accuracy,
+        bad_region=output.bad_region,
     )
 
 

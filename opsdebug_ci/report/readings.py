@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opsdebug_ci.model.accuracy import Accuracy, Quantiles
-from opsdebug_ci.model.document import OutputDocument
+from opsdebug_ci.model.document import ObservationDocument, OutputDocument
+from opsdebug_ci.model.region import region_text
 from opsdebug_ci.model.vocabulary import Kind
 from opsdebug_ci.report import figures
 from opsdebug_ci.report.escape import plain
@@ -32,6 +33,21 @@ def output_lines(output: OutputDocument) -> list[str]:
     if accuracy.compared == 0:
         return [heading, "  0 elements compared: only shape and dtype were"]
     return [heading, *(f"  {name:<19} {value}" for name, value in _readings(output, accuracy))]
+
+
+def short_lines(observation: ObservationDocument) -> list[str]:
+    """How large the errors of the worst output are and where its bad elements lie; nothing where none was measured."""
+    accuracy = observation.accuracy
+    if accuracy is None or accuracy.rel_err.max is None or not accuracy.over_tolerance:
+        return []
+    ulp = f"; ULP {_quantiles(accuracy.ulp, figures.count)}" if accuracy.ulp.max is not None else ""
+    output = next((output for output in observation.outputs if output.name == accuracy.output), None)
+    region = "" if output is None or output.bad_region is None else f" in {region_text(output.bad_region)}"
+    worst = "" if accuracy.worst is None else f", worst at {figures.index(accuracy.worst.index)}"
+    return [
+        f"rel error {_quantiles(accuracy.rel_err, figures.measure)}{ulp}",
+        f"{accuracy.over_tolerance:,} of {accuracy.compared:,} beyond tolerance{region}{worst}",
+    ]
 
 
 def _readings(output: OutputDocument, accuracy: Accuracy) -> list[tuple[str, str]]:

@@ -9,8 +9,9 @@ from opsdebug_ci.model.document import ObservationDocument, RunDocument
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.vocabulary import Verdict
 from opsdebug_ci.report import figures, rollup
+from opsdebug_ci.report.attribution import look_command
 from opsdebug_ci.report.escape import plain
-from opsdebug_ci.report.readings import output_lines
+from opsdebug_ci.report.readings import output_lines, short_lines
 from opsdebug_ci.report.table import aligned
 
 HEADER = ("operator", "cases", "pass", "fail", "other", "worst error", "ULP P99")
@@ -76,12 +77,15 @@ def _failures(document: RunDocument, verbosity: int) -> list[str]:
 def _group(document: RunDocument, number: int, group: Group) -> list[str]:
     case = rollup.representative(document, group)
     finding = case.findings[0] if case is not None and case.findings else None
+    look = look_command(case) if case is not None else None
     blame = f", blames the {finding.blame}" if finding is not None else ""
     cases = f"{group.count:,} case" + ("" if group.count == 1 else "s")
     return [
         f"  {number}. {plain(group.operator, _NAME_WIDTH)}: {group.cause}{blame}, {cases}, {group.fingerprint}",
         f"     {plain(group.statement)}",
+        *(f"     {line}" for line in ([] if case is None else short_lines(case))),
         *([f"     next: {plain(finding.next)}"] if finding is not None else []),
+        *([f"     then: {plain(look)}"] if look is not None else []),
     ]
 
 
