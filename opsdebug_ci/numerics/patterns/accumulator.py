@@ -17,6 +17,7 @@ from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import float_format
 from opsdebug_ci.numerics.patterns.sample import (
+    Numbers,
     Sample,
     aligned_at,
     at,
@@ -47,7 +48,7 @@ NOISE = 1.0
 """Least von Neumann ratio of a noise-like sequence of SUPPORT or more elements: 2 - 2 * 2 / sqrt(24) is 1.2."""
 
 RANK_SHARE = 0.5
-"""Most of the error's energy one rank may hold: a dropped or doubled term of a product holds all, noise of n x n 4/n."""
+"""Most of the error's energy one rank may hold: a dropped term of a product holds all, noise of n x n elements 4/n."""
 
 CROP = 96
 """Rows and columns of the error whose rank is looked at."""
@@ -74,8 +75,8 @@ def accumulator(failure: Failure) -> Iterator[Clue]:
     """z = error / deviation noise-like with a median |z| >= 4: the sums carry p - log2(rms z) bits, not p.
 
     Noise-like: tails no heavier than a normal number's, mixed signs, a von Neumann ratio >= 1 in C order, along the
-    output and every aligned argument, no half of the energy in one rank. Where the output itself is narrow, read where its own
-    rounding is small beside that: near zero.
+    output and every aligned argument, no half of the energy in one rank. Where the output itself is narrow, read where
+    its own rounding is small beside that: near zero.
     """
     if failure.deviation is None or not failure.actual.is_floating_point():
         return
@@ -141,7 +142,7 @@ def _of_low_rank(failure: Failure) -> bool:
 
 def _clue(failure: Failure, noise: _Noise) -> Clue:
     promised = failure.accumulate.precision
-    evidence = {
+    evidence: Numbers = {
         "elements": noise.elements,
         "error_in_deviations": noise.ratio,
         "bits": noise.bits,

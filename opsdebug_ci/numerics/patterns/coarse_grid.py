@@ -16,7 +16,7 @@ from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import float_format, round_to
-from opsdebug_ci.numerics.patterns.sample import Sample, rms, sampled_finite, share, summing
+from opsdebug_ci.numerics.patterns.sample import Numbers, Sample, rms, sampled_finite, share, summing
 
 GRIDS = ((3, "float8_e5m2"), (4, "float8_e4m3fn"), (8, "bfloat16"), (11, "float16 or tf32"), (24, "float32"))
 """Significand bits of the narrower formats, coarsest first: what lies on one grid lies on every finer one."""
@@ -31,7 +31,7 @@ SUPPORT = 24
 """Elements whose reference is off the grid that must be seen: all on it by chance has probability 8**-24."""
 
 EXPLAINED = 64.0
-"""Largest rms error in unit roundoffs of the grid times rms of the reference: a chain of roundings, not wrong values."""
+"""Largest rms error, in roundoffs of the grid times rms of the reference: a chain of roundings, not wrong values."""
 
 ROUNDED_ONCE = 0.95
 """Share of values that are the reference rounded, or cut, to the grid: one step did it, at the end."""
@@ -117,7 +117,7 @@ def _read(failure: Failure, seen: Sample, bits: int, name: str) -> _Grid | None:
 
 
 def _clues(failure: Failure, grid: _Grid) -> Iterator[Clue]:
-    evidence = {
+    evidence: Numbers = {
         "significand_bits": grid.bits,
         "elements": grid.elements,
         "on_grid": grid.on_grid,

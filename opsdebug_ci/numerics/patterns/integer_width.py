@@ -12,8 +12,8 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.formats import is_finite
-from opsdebug_ci.numerics.patterns.sample import MOST
+from opsdebug_ci.numerics.formats import dtype_name, is_finite
+from opsdebug_ci.numerics.patterns.sample import MOST, Numbers
 
 WIDTHS = (8, 16, 32)
 """Widths integers wrap around at, smallest first."""
@@ -23,6 +23,9 @@ SUPPORT = 3
 
 FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 """Floats integers are computed in by mistake, coarsest first."""
+
+CLIPS = (torch.int8, torch.uint8, torch.int16, torch.int32)
+"""Integers whose range values are clipped to by mistake."""
 
 CUT = 0.95
 """Share of wrong elements that must be whole numbers where the reference is not."""
@@ -76,7 +79,7 @@ def _wrapped(failure: Failure, got: torch.Tensor, wanted: torch.Tensor) -> list[
             continue
         how = f"wrapped around at {bits} bits" if lost else f"not wrapped around at {bits} bits, as the reference is"
         statement = f"all {got.numel():,} wrong elements equal the reference modulo 2**{bits}: {how}"
-        evidence = {"elements": got.numel(), "bits": bits, "wrapped": lost}
+        evidence: Numbers = {"elements": got.numel(), "bits": bits, "wrapped": lost}
         return [failure.clue("integer_width", Cause.DTYPE_PROMOTION, 0.92, statement, evidence)]
     return []
 
@@ -86,16 +89,19 @@ def _rounded(failure: Failure, got: torch.Tensor, wanted: torch.Tensor) -> list[
     if not any(value.is_floating_point() for value in failure.tensors.values()):
         for dtype in FLOATS:
             if torch.equal(wanted.to(dtype).to(torch.float64), got.to(torch.float64)):
-                statement = f"all {got.numel():,} wrong elements are the reference rounded to {str(dtype)[6:]}"
-                evidence = {"elements": got.numel(), "format": str(dtype)[6:]}
-                return [failure.clue("integer_width", Cause.DTYPE_PROMOTION, 0.92, statement, evidence)]
-    for dtype in (torch.int8, torch.uint8, torch.int16, torch.int32):
+                return [_exactly(failure, got, "rounded to", dtype, 0.92)]
+    for dtype in CLIPS:
         limits = torch.iinfo(dtype)
         if torch.equal(wanted.clamp(limits.min, limits.max), got):
-            statement = f"all {got.numel():,} wrong elements are the reference clipped to {str(dtype)[6:]}"
-            evidence = {"elements": got.numel(), "format": str(dtype)[6:]}
-            return [failure.clue("integer_width", Cause.DTYPE_PROMOTION, 0.85, statement, evidence)]
+            return [_exactly(failure, got, "clipped to", dtype, 0.85)]
     return _imprecise(failure, got, wanted)
+
+
+def _exactly(failure: Failure, got: torch.Tensor, how: str, dtype: torch.dtype, confidence: float) -> Clue:
+    name = dtype_name(dtype)
+    statement = f"all {got.numel():,} wrong elements are the reference {how} {name}"
+    evidence: Numbers = {"elements": got.numel(), "format": name}
+    return failure.clue("integer_width", Cause.DTYPE_PROMOTION, confidence, statement, evidence)
 
 
 def _imprecise(failure: Failure, got: torch.Tensor, wanted: torch.Tensor) -> list[Clue]:
@@ -121,10 +127,10 @@ def _cut(failure: Failure, actual: torch.Tensor, expected: torch.Tensor) -> Iter
     if not integral or len(integral) < len(failure.tensors) or matching < CUT:
         return
     statement = (
-        f"{100 * matching:.4g} % of the wrong elements are whole numbers less than 1 from a reference that is not whole: "
+        f"{100 * matching:.4g} % of the wrong elements are whole numbers within 1 of a reference that is not whole: "
         "a step was made in integers"
     )
-    evidence = {"elements": actual.numel(), "whole": matching}
+    evidence: Numbers = {"elements": actual.numel(), "whole": matching}
     yield failure.clue("integer_width", Cause.DTYPE_PROMOTION, 0.88, statement, evidence)
 
 

@@ -15,7 +15,7 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.patterns.row_fit import RowFit, fitted_rows, full_arguments, parameters, solved, viewed
+from opsdebug_ci.numerics.patterns.row_fit import RowFit, fitted_rows, full_arguments, gathered, parameters, solved
 from opsdebug_ci.numerics.patterns.sample import share
 
 KNOWN = 1e-9
@@ -76,10 +76,10 @@ Reading = tuple[Cause, float, str, dict[str, float]]
 def norm_statistic(failure: Failure) -> Iterator[Clue]:
     """Per-row affine fit with residual energy < 1e-4, and a scale that another eps, divisor or padding reproduces.
 
-    Tried in this order: n - 1 in place of n, another eps, eps outside the root, padded lanes, lost lanes; then factors of
-    random sign: the statistic itself is imprecise, by cancellation where mean**2 >> variance.
+    Tried in this order: n - 1 in place of n, another eps, eps outside the root, padded lanes, lost lanes; then factors
+    of random sign: the statistic itself is imprecise, by cancellation where mean**2 >> variance.
     """
-    if failure.kind not in (Kind.NORM, Kind.AUTO):
+    if failure.kind not in (Kind.NORM, Kind.AUTO) or not full_arguments(failure):
         return
     fit = fitted_rows(failure)
     scales = None if fit is None else _scales(failure, fit)
@@ -95,8 +95,8 @@ def norm_statistic(failure: Failure) -> Iterator[Clue]:
 
 
 def _scales(failure: Failure, fit: RowFit) -> _Scales | None:
-    """Both scales, by fitting reference and output to x * w + const, and the statistic the reference's one comes from."""
-    weights = {name: viewed(fit.view, value) for name, value in parameters(failure).items()}
+    """Both scales, by fitting reference and output to x * w + const, and the statistic behind the reference's."""
+    weights = {name: gathered(value, fit.places) for name, value in parameters(failure).items()}
     one = torch.ones_like(fit.expected)
     for x in _normalised(failure, fit):
         for w in (one, *weights.values(), *(1 + w for w in weights.values())):
@@ -110,7 +110,7 @@ def _scales(failure: Failure, fit: RowFit) -> _Scales | None:
 
 def _normalised(failure: Failure, fit: RowFit) -> Iterator[torch.Tensor]:
     """What may have been normalised: an argument, or the sum of the first two."""
-    arguments = [viewed(fit.view, value) for value in full_arguments(failure).values()]
+    arguments = [gathered(value, fit.places) for value in full_arguments(failure).values()]
     yield from arguments
     if len(arguments) > 1:
         yield arguments[0] + arguments[1]

@@ -14,7 +14,7 @@ from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import float_format, round_to
-from opsdebug_ci.numerics.patterns.sample import Sample, aligned, aligned_at, sampled, summing
+from opsdebug_ci.numerics.patterns.sample import Numbers, Sample, aligned, aligned_at, sampled, summing
 
 HALF_MAX = FLOAT_FORMATS["float16"].max_finite
 """Largest finite float16."""
@@ -29,8 +29,8 @@ SUPPORT = 2
 def overflow(failure: Failure) -> Iterator[Clue]:
     """Where finite numbers became infinite, NaN or 0, and which limit separates those elements from the others.
 
-    |reference| > 65504 in a wider output: float16 on the way. An argument, or the maximum of its row, beyond log(max) of
-    a format: exp without its maximum subtracted. Rows of zeros where the row's sum of squares is beyond the maximum:
+    |reference| > 65504 in a wider output: float16 on the way. An argument, or its row's maximum, beyond log(max) of a
+    format: exp without its maximum subtracted. Rows of zeros where the row's sum of squares is beyond the maximum:
     1 / sqrt(inf). Zeros where the reference is subnormal: flushed.
     """
     if not failure.actual.is_floating_point() or failure.kind in (Kind.INDEX, Kind.QUANTIZE):
@@ -57,7 +57,7 @@ def _half(failure: Failure, seen: Sample, finite: torch.Tensor, blown: torch.Ten
         f"infinite or NaN exactly where the reference is beyond {HALF_MAX:g}, the largest float16 "
         f"({int(blown.sum()):,} elements): float16 was used on the way"
     )
-    evidence = {"elements": int(blown.sum()), "limit": HALF_MAX, "largest_finite": largest}
+    evidence: Numbers = {"elements": int(blown.sum()), "limit": HALF_MAX, "largest_finite": largest}
     yield failure.clue("overflow", first, 0.93, statement, evidence)
     yield failure.clue("overflow", second, 0.6, statement, evidence)
 
@@ -74,7 +74,12 @@ def _exp(failure: Failure, seen: Sample, finite: torch.Tensor, blown: torch.Tens
                     f"infinite or NaN exactly where {name} is beyond {(below + above) / 2:.4g} ({int(blown.sum()):,} "
                     f"elements): exp overflows {kept}"
                 )
-                evidence = {"elements": int(blown.sum()), "last_finite": below, "first_wrong": above, "format": kept}
+                evidence: Numbers = {
+                    "elements": int(blown.sum()),
+                    "last_finite": below,
+                    "first_wrong": above,
+                    "format": kept,
+                }
                 yield failure.clue("overflow", Cause.NAN_INF_HANDLING, 0.93, statement, evidence)
                 return
 
@@ -88,7 +93,7 @@ def _threshold(failure: Failure, seen: Sample, finite: torch.Tensor, blown: torc
                 f"infinite or NaN exactly where |{name}| is at least {limit[1]:.4g} ({int(blown.sum()):,} elements), "
                 "where the reference is finite"
             )
-            evidence = {"elements": int(blown.sum()), "last_finite": limit[0], "first_wrong": limit[1]}
+            evidence: Numbers = {"elements": int(blown.sum()), "last_finite": limit[0], "first_wrong": limit[1]}
             yield failure.clue("overflow", Cause.NAN_INF_HANDLING, 0.91, statement, evidence)
             return
 
@@ -147,8 +152,8 @@ def _zero_rows(failure: Failure) -> Iterator[Clue]:
             if torch.equal(zero, squares > limit):
                 cause = Cause.LOW_PRECISION_ACCUM if kept == "float16" else Cause.NAN_INF_HANDLING
                 statement = (
-                    f"{int(zero.sum()):,} rows are all zero, exactly those whose squares of `{name}` add up to more than "
-                    f"{limit:.4g}: the sum overflowed {kept}, and 1 / sqrt(inf) is 0"
+                    f"{int(zero.sum()):,} rows are all zero, exactly those whose squares of `{name}` add up to more "
+                    f"than {limit:.4g}: the sum overflowed {kept}, and 1 / sqrt(inf) is 0"
                 )
                 yield failure.clue("overflow", cause, 0.92, statement, {"rows": int(zero.sum()), "limit": limit})
                 return
@@ -165,5 +170,5 @@ def _flushed(failure: Failure) -> Iterator[Clue]:
         statement = (
             f"all {int(failure.bad.sum()):,} wrong elements are zero where the reference is below {limit:.4g}: flushed"
         )
-        evidence = {"elements": int(failure.bad.sum()), "limit": limit, "largest": float(size.max())}
+        evidence: Numbers = {"elements": int(failure.bad.sum()), "limit": limit, "largest": float(size.max())}
         yield failure.clue("overflow", Cause.DENORMAL_SIGNED_ZERO, 0.92, statement, evidence)

@@ -6,7 +6,7 @@ the two conventions of integer division.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +15,7 @@ from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import float_format, round_to, ulp_of
-from opsdebug_ci.numerics.patterns.sample import Sample, aligned_at, sampled, sampled_finite, share
+from opsdebug_ci.numerics.patterns.sample import Numbers, Sample, aligned_at, sampled, sampled_finite, share
 
 SUPPORT = 8
 """Elements needed on which two ways of rounding differ: all on one side by chance has probability 2**-8."""
@@ -41,7 +41,7 @@ class _Step:
     """Sign of the value that was rounded."""
 
 
-WAYS = {
+WAYS: dict[str, Callable[[_Step], torch.Tensor]] = {
     "cut towards zero": lambda steps: steps.step * steps.sign < 0,
     "rounded away from zero": lambda steps: steps.step * steps.sign > 0,
     "rounded down": lambda steps: steps.step < 0,
@@ -88,8 +88,13 @@ def _floats(failure: Failure) -> Iterator[Clue]:
         matching = share((seen.actual == values)[telling])
         kept = share((seen.actual == nearest)[~telling])
         if int(telling.sum()) >= SUPPORT and matching >= MATCH and kept >= MATCH and bool((telling & seen.bad).any()):
-            statement = f"{100 * matching:.4g} % of the values that rounding to nearest would have moved the other way are {way}"
-            evidence = {"way": way, "telling": int(telling.sum()), "matching": matching, "others_nearest": kept}
+            statement = f"{100 * matching:.4g} % of the values that the way of rounding decides are {way}"
+            evidence: Numbers = {
+                "way": way,
+                "telling": int(telling.sum()),
+                "matching": matching,
+                "others_nearest": kept,
+            }
             yield failure.clue("rounding_mode", Cause.WRONG_ROUNDING, 0.88, statement, evidence)
             return
 
@@ -119,7 +124,13 @@ def _levels(failure: Failure) -> Iterator[Clue]:
             f"{100 * matching:.4g} % of the {int(failure.bad.sum()):,} wrong elements are one step from the reference, "
             f"{what}" + ("" if signs else "; all of one sign, so another way may look the same")
         )
-        evidence = {"way": way, "ties_only": ties, "wrong_share": wrong, "matching": matching, "both_signs": signs}
+        evidence: Numbers = {
+            "way": way,
+            "ties_only": ties,
+            "wrong_share": wrong,
+            "matching": matching,
+            "both_signs": signs,
+        }
         quantised = failure.kind is Kind.QUANTIZE or failure.kind is Kind.AUTO
         yield failure.clue("rounding_mode", Cause.WRONG_ROUNDING, 0.86 if quantised else 0.7, statement, evidence)
         return
@@ -128,15 +139,16 @@ def _levels(failure: Failure) -> Iterator[Clue]:
             f"the {int(failure.bad.sum()):,} wrong elements are one step from the reference, to either side: the value "
             "was rounded before it was quantised"
         )
-        evidence = {"wrong_share": wrong, "steps_up": share(steps.step > 0)}
-        yield failure.clue("rounding_mode", Cause.WRONG_ROUNDING, 0.6, statement, evidence)
+        numbers: Numbers = {"wrong_share": wrong, "steps_up": share(steps.step > 0)}
+        yield failure.clue("rounding_mode", Cause.WRONG_ROUNDING, 0.6, statement, numbers)
 
 
 def _steps(failure: Failure, seen: Sample) -> _Step | None:
     """Steps of the wrong elements; None unless every one of them is a single step."""
     if failure.actual.is_floating_point():
-        levels = torch.unique(failure.expected[torch.isfinite(failure.expected)])
-        if not 3 <= levels.numel() <= min(MOST_LEVELS, failure.expected.numel() // 4):
+        whole = sampled_finite(failure)
+        levels = torch.unique(torch.cat([whole.expected, seen.expected[torch.isfinite(seen.expected)]]))
+        if not 3 <= levels.numel() <= min(MOST_LEVELS, len(whole) // 4):
             return None
         known = torch.isin(seen.actual, levels)
         step = torch.searchsorted(levels, seen.actual) - torch.searchsorted(levels, seen.expected)
@@ -144,10 +156,10 @@ def _steps(failure: Failure, seen: Sample) -> _Step | None:
         known, step = torch.ones_like(seen.bad), seen.error
     if share(known & (step.abs() == 1)) < MATCH:
         return None
-    return _Step(step=step.double(), sign=_signs(failure, seen))
+    return _Step(step=step.double(), sign=_signs(seen))
 
 
-def _signs(failure: Failure, seen: Sample) -> torch.Tensor:
+def _signs(seen: Sample) -> torch.Tensor:
     """Signs of what was rounded: of the larger in magnitude of the two results, zero being on either side."""
     return torch.where(seen.expected.abs() >= seen.actual.abs(), seen.expected, seen.actual).sign()
 
@@ -173,6 +185,11 @@ def _division(failure: Failure) -> Iterator[Clue]:
         else:
             continue
         statement = f"{words} exactly where `{a}` and `{b}` differ in sign, {int(seen.bad.sum()):,} elements: {why}"
-        evidence = {"wrong": int(seen.bad.sum()), "signs_differ": int(differ.sum()), "dividend": a, "divisor": b}
+        evidence: Numbers = {
+            "wrong": int(seen.bad.sum()),
+            "signs_differ": int(differ.sum()),
+            "dividend": a,
+            "divisor": b,
+        }
         yield failure.clue("rounding_mode", cause, 0.92, statement, evidence)
         return

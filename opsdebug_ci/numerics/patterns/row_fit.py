@@ -1,12 +1,11 @@
 """Outputs that are right row by row up to one factor and one shift: something computed once per row is wrong.
 
-Decides what the rows are and fits factor and shift. Deliberately does not say what was computed: that takes the formula.
+Decides what the rows are, and fits factor and shift. Deliberately does not say what was computed: that takes a formula.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,8 +14,11 @@ from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import float_format
 from opsdebug_ci.numerics.patterns.sample import aligned
 
-MOST = 1 << 18
-"""Elements fitted: as many first rows as they make."""
+MOST = 1 << 16
+"""About as many elements are fitted, in evenly spaced rows."""
+
+TRIED = 6
+"""Rows fitted to see whether more are worth it."""
 
 SHORTEST = 8
 """Elements of a row below which a fit of a few numbers says little."""
@@ -33,16 +35,31 @@ NOISE_SHARE = 0.02
 GROUPS = (2, 4, 8, 16, 32, 64)
 """Groups of channels tried."""
 
-View = Callable[[torch.Tensor], torch.Tensor]
-"""Brings a tensor shaped like the output into rows x length."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """What the rows of an output are: its axes, one of them perhaps split, with those that number the rows in front."""
+
+    shape: tuple[int, ...]
+    """The output's shape, or the one with the second axis split."""
+
+    order: tuple[int, ...]
+    """Axes of `shape`, those that number the rows first."""
+
+    leading: int
+    """How many of them number the rows."""
+
+    def of(self, value: torch.Tensor) -> torch.Tensor:
+        """A tensor of the output's shape with its axes in this order; a contiguous one is not copied."""
+        return value.reshape(self.shape).permute(self.order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFit:
     """actual = gain * expected + rest, per row."""
 
-    view: View
-    """What the rows are."""
+    places: torch.Tensor
+    """rows x length, int64: flat positions of the rows' elements in the output."""
 
     actual: torch.Tensor
     """rows x length, float64."""
@@ -72,14 +89,15 @@ def fitted_rows(failure: Failure) -> RowFit | None:
     """
     if failure.actual.ndim < 2 or not failure.actual.is_floating_point() or not failure.actual.numel():
         return None
-    found = (_fit(failure, view) for view in sorted(_views(failure.actual.shape), key=_length(failure)))
+    found = (_fit(failure, view) for view in _views(failure.actual.shape))
     return next((fit for fit in found if fit is not None), None)
 
 
-def viewed(view: View, value: torch.Tensor) -> torch.Tensor:
-    """The first rows of a tensor in a view, float64, MOST elements."""
-    rows = view(value.detach())
-    return rows[: max(FEWEST, MOST // rows.shape[1])].double()
+def gathered(value: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """Elements of a tensor shaped like the output at rows x length flat positions, float64; nothing else is copied."""
+    index = torch.unravel_index(places, value.shape)
+    found: torch.Tensor = value.detach()[index]
+    return found.double()
 
 
 def parameters(failure: Failure) -> dict[str, torch.Tensor]:
@@ -116,17 +134,33 @@ def solved(basis: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return ((first + second) / norms.transpose(1, 2)).squeeze(-1)
 
 
-def _fit(failure: Failure, view: View) -> RowFit | None:
-    actual, expected = viewed(view, failure.actual), viewed(view, failure.expected)
-    columns = [expected, torch.ones_like(expected), *(viewed(view, p) for p in parameters(failure).values())]
-    rows, length = expected.shape
-    if rows < FEWEST or length < max(SHORTEST, 3 * len(columns)):
+def _fit(failure: Failure, view: _View) -> RowFit | None:
+    """A fit of the rows with most wrong elements, and if that holds, of as many rows as there is time for."""
+    bad = view.of(failure.bad)
+    heads = bad.shape[: view.leading]
+    rows, length = math.prod(heads), math.prod(bad.shape[view.leading :])
+    if rows < FEWEST or length < SHORTEST:
         return None
+    wrong = bad.sum(tuple(range(view.leading, bad.ndim))).flatten()
+    places = view.of(torch.arange(bad.numel(), device=bad.device).reshape(failure.bad.shape))
+
+    def chosen(which: torch.Tensor) -> torch.Tensor:
+        return places[torch.unravel_index(which, heads)].reshape(len(which), length)
+
+    trial = chosen(wrong.topk(min(TRIED, rows)).indices)[:, :: max(1, length * TRIED // MOST)]
+    if _explained(failure, trial) is None:
+        return None
+    return _explained(failure, chosen(torch.arange(0, rows, max(1, rows * length // MOST), device=bad.device)))
+
+
+def _explained(failure: Failure, places: torch.Tensor) -> RowFit | None:
+    actual, expected = gathered(failure.actual, places), gathered(failure.expected, places)
     finite = torch.isfinite(actual).all(1) & torch.isfinite(expected).all(1)
-    if int(finite.sum()) < FEWEST:
+    places, actual, expected = places[finite], actual[finite], expected[finite]
+    columns = [expected, torch.ones_like(expected), *(gathered(p, places) for p in parameters(failure).values())]
+    if len(places) < FEWEST or places.shape[1] < 3 * len(columns):
         return None
-    basis = torch.stack(columns, -1)[finite]
-    actual, expected = actual[finite], expected[finite]
+    basis = torch.stack(columns, -1)
     error = actual - expected
     coefficients = solved(basis, error)
     left = float((error - (basis @ coefficients.unsqueeze(-1)).squeeze(-1)).square().sum())
@@ -136,28 +170,26 @@ def _fit(failure: Failure, view: View) -> RowFit | None:
     if energy == 0 or not (left <= RESIDUAL * energy or (left <= 2 * noise and noise <= NOISE_SHARE * energy)):
         return None
     return RowFit(
-        view=lambda value: view(value)[: finite.numel()][finite],
+        places=places,
         actual=actual,
         expected=expected,
         gain=1 + coefficients[:, 0],
         residual=left / energy,
-        noise=2 * unit / math.sqrt(length),
+        noise=2 * unit / math.sqrt(places.shape[1]),
     )
 
 
-def _length(failure: Failure) -> Callable[[View], int]:
-    return lambda view: -int(view(failure.bad).shape[1])
-
-
-def _views(shape: torch.Size) -> Iterator[View]:
-    """Rows over trailing axes, along one axis, per channel, and per group of channels."""
-    for start in range(1, len(shape)):
-        yield lambda value, start=start: value.reshape(math.prod(shape[:start]), -1)  # type: ignore[misc]
-    for axis in range(len(shape) - 1):
-        yield lambda value, axis=axis: value.movedim(axis, -1).reshape(-1, shape[axis])  # type: ignore[misc]
-    if len(shape) > 1:
-        yield lambda value: value.movedim(1, 0).reshape(shape[1], -1)
+def _views(shape: torch.Size) -> list[_View]:
+    """Rows over trailing axes, along one axis, per channel, and per group of channels; the longest rows first."""
+    axes = tuple(range(len(shape)))
+    found = [_View(shape=tuple(shape), order=axes, leading=start) for start in axes[1:]]
+    for axis in axes[:-1]:
+        others = tuple(a for a in axes if a != axis)
+        found.append(_View(shape=tuple(shape), order=(*others, axis), leading=len(others)))
+    found.append(_View(shape=tuple(shape), order=(1, 0, *axes[2:]), leading=1))
     if len(shape) > 2:
         for groups in GROUPS:
             if shape[1] % groups == 0 and shape[1] > groups:
-                yield lambda value, groups=groups: value.reshape(shape[0] * groups, -1)  # type: ignore[misc]
+                split = (shape[0], groups, shape[1] // groups, *shape[2:])
+                found.append(_View(shape=split, order=tuple(range(len(split))), leading=2))
+    return sorted(found, key=lambda view: math.prod(view.shape[axis] for axis in view.order[: view.leading]))

@@ -6,11 +6,11 @@ rule does not grow with the output. Deliberately draws no conclusion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 
+from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Kind
 from opsdebug_ci.numerics.failure import Failure
 
@@ -30,7 +30,10 @@ SUMMING = (
 
 
 FEW_ROUNDINGS = 4.0
-"""Standard deviation of correct evaluations, in unit roundoffs of the output, that a few elementwise steps stay below."""
+"""Standard deviation, in unit roundoffs of the output, correct evaluations of a few elementwise steps stay below."""
+
+Numbers = dict[str, EvidenceValue]
+"""The numbers behind a statement, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,15 +149,6 @@ def rms(values: torch.Tensor) -> float:
 def share(mask: torch.Tensor) -> float:
     """Share of True; 0 for nothing."""
     return float(mask.double().mean()) if mask.numel() else 0.0
-
-
-def plain_numbers(failure: Failure) -> Iterator[tuple[str, float]]:
-    """Numbers among the arguments, and tensors of one element, by name."""
-    for name, value in failure.arguments.items():
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield name, float(value)
-        elif isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_complex():
-            yield name, float(value)
 
 
 def _broadcasts(value: torch.Tensor, shape: torch.Size) -> bool:

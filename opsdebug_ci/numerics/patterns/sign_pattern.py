@@ -12,7 +12,7 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.patterns.sample import Sample, aligned, aligned_at, at, sampled, share
+from opsdebug_ci.numerics.patterns.sample import Numbers, Sample, aligned, aligned_at, at, sampled, share
 
 MATCH = 0.95
 """Share of wrong elements that must be explained."""
@@ -30,8 +30,9 @@ MOST_ARGUMENTS = 4
 def sign_pattern(failure: Failure) -> Iterator[Clue]:
     """actual = -expected within tolerance on >= 95 % of the wrong elements; else error = -2 t for one term t of a sum.
 
-    An output of zeros is not 2 t short but unwritten. Terms tried: every argument that broadcasts to the output, and products of two of them, one perhaps with its halves
-    or its pairs swapped along the last axis (rotary embeddings). A region is named when an argument's sign gives it.
+    Terms tried: every argument that broadcasts to the output, and products of two of them, one perhaps with its halves
+    or its pairs swapped along the last axis (rotary embeddings). Silent about zeros: those are unwritten. A region is
+    named when an argument's sign gives it.
     """
     if failure.kind in (Kind.INDEX, Kind.QUANTIZE) or failure.actual.dtype == torch.bool:
         return
@@ -61,7 +62,7 @@ def _negated(failure: Failure, seen: Sample, matching: float) -> Clue:
         f"{'the whole output' if everywhere else f'{wrong:,} wrong elements{where}'}: the negative of the reference "
         f"({100 * matching:.4g} % of the wrong elements)"
     )
-    evidence = {"wrong": wrong, "compared": total, "negated": matching, "region": region}
+    evidence: Numbers = {"wrong": wrong, "compared": total, "negated": matching, "region": region}
     few = len(seen) < SUPPORT and not everywhere
     confidence = 0.95 if everywhere and total >= SUPPORT else 0.9 if region else 0.7 if few else 0.85
     return failure.clue("sign_pattern", Cause.SIGN_FLIP, confidence, statement, evidence)
@@ -88,7 +89,7 @@ def _term(failure: Failure, seen: Sample) -> Iterator[Clue]:
             f"the error is twice {words} in {100 * matching:.4g} % of the wrong elements: that term enters with the "
             "wrong sign"
         )
-        evidence = {"wrong": len(seen), "term": words, "matching": matching}
+        evidence: Numbers = {"wrong": len(seen), "term": words, "matching": matching}
         yield failure.clue("sign_pattern", Cause.SIGN_FLIP, 0.9, statement, evidence)
         return
 

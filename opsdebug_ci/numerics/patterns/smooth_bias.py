@@ -15,6 +15,7 @@ from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns.sample import (
+    Numbers,
     Sample,
     aligned_at,
     at,
@@ -97,11 +98,11 @@ class _Split:
 def smooth_bias(failure: Failure) -> Iterator[Clue]:
     """von Neumann ratio < 0.1 of the error along an aligned argument, the error small beside the output.
 
-    The error in tolerances, in tolerances of its output's sign (a factor times f(x)), or as it is (f(x) plus a term). And
-    the threshold in x or |x| that tells good from bad, as a branch's where the error jumps there. For elementwise and
-    transcendental outputs, open kinds whose arguments all fit the output, and softmax, along what its terms
-    are exponentials of. Silent where wrong elements are a constant multiple of the reference, or shifted by a constant: that is a
-    scale or a slope, not a formula.
+    The error in tolerances, in tolerances of its output's sign (a factor times f(x)), or as it is (f(x) plus a term).
+    And the threshold in x or |x| that tells good from bad, as a branch's where the error jumps there. For elementwise
+    and transcendental outputs, open kinds whose arguments all fit the output, and softmax, along what its terms are
+    exponentials of. Silent where wrong elements are a constant multiple of the reference, or shifted by a constant:
+    that is a scale or a slope, not a formula.
     """
     if failure.tolerance is None or not failure.actual.is_floating_point():
         return
@@ -203,7 +204,7 @@ def _stump(name: str, x: torch.Tensor, size: torch.Tensor, bad: torch.Tensor) ->
 
 
 def _clue(failure: Failure, order: _Order, size: float, split: _Split | None) -> Clue:
-    evidence = {"argument": order.name, "von_neumann": order.ratio, "relative_rms_error": size}
+    evidence: Numbers = {"argument": order.name, "von_neumann": order.ratio, "relative_rms_error": size}
     if split is None:
         statement = (
             f"the error is a smooth function of `{order.name}` (von Neumann ratio {order.ratio:.2g}; noise has 2), "

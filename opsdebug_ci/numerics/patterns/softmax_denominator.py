@@ -14,8 +14,8 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.patterns.row_fit import RowFit, fitted_rows, full_arguments, viewed
-from opsdebug_ci.numerics.patterns.sample import share
+from opsdebug_ci.numerics.patterns.row_fit import RowFit, fitted_rows, full_arguments, gathered
+from opsdebug_ci.numerics.patterns.sample import sampled, share
 
 MATCH = 0.95
 """Share of rows to explain."""
@@ -59,6 +59,8 @@ def softmax_denominator(failure: Failure) -> Iterator[Clue]:
     """
     if failure.kind not in (Kind.SOFTMAX, Kind.LOG_SOFTMAX, Kind.AUTO):
         return
+    if failure.kind is Kind.AUTO and not _of_one_sign(failure):
+        return
     fit = fitted_rows(failure)
     rows = None if fit is None else _denominators(failure, fit)
     if fit is None or rows is None or rows.excess.numel() < FEWEST:
@@ -68,6 +70,12 @@ def softmax_denominator(failure: Failure) -> Iterator[Clue]:
         cause, confidence, statement, numbers = found
         evidence = {"rows": rows.excess.numel(), "residual": fit.residual, **numbers}
         yield failure.clue("softmax_denominator", cause, confidence, statement, evidence)
+
+
+def _of_one_sign(failure: Failure) -> bool:
+    """Whether the reference could be probabilities, or their logarithms."""
+    expected = sampled(failure).expected
+    return bool(((expected >= 0) & (expected <= 1)).all()) or bool((expected <= 0).all())
 
 
 def _denominators(failure: Failure, fit: RowFit) -> _Denominators | None:
@@ -86,7 +94,7 @@ def _denominators(failure: Failure, fit: RowFit) -> _Denominators | None:
         return None
     zero = None
     for x in full_arguments(failure).values():
-        rows = viewed(fit.view, x)
+        rows = gathered(x, fit.places)
         zero = torch.exp(-torch.logsumexp(rows, 1))[off]
         break
     return _Denominators(excess=excess[off], probabilities=shares[off], zero=zero, noise=noise)

@@ -12,7 +12,7 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.patterns.sample import Sample, sampled_finite, share, summing
+from opsdebug_ci.numerics.patterns.sample import Numbers, Sample, sampled_finite, share, summing
 
 FORMATS = ((11, "float16"), (8, "bfloat16"))
 """Bits of the accumulators that stall within sums people take. Adding t to s changes nothing once t < ulp(s) / 2, which
@@ -61,7 +61,12 @@ def _stalled(failure: Failure, seen: Sample, name: str, size: float, terms: int)
         if 2.0 ** (bits - 1) <= end <= 2.0 ** (bits + 2) and wanted > SHORT * reached:
             statement = (
                 f"sums of {terms:,} terms of `{name}` end at about {end:.4g} typical terms instead of "
-                f"{wanted * divisor:.4g}, all too small: a {kept} sum stops growing where half its last bit exceeds a term"
+                f"{wanted * divisor:.4g}, all too small: a {kept} sum stops growing where a term is half its last bit"
             )
-            evidence = {"terms": terms, "ended_at_terms": end, "wanted_terms": wanted * divisor, "argument": name}
+            evidence: Numbers = {
+                "terms": terms,
+                "ended_at_terms": end,
+                "wanted_terms": wanted * divisor,
+                "argument": name,
+            }
             yield failure.clue("stagnation", Cause.LOW_PRECISION_ACCUM, 0.86, statement, evidence)
