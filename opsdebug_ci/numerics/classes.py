@@ -5,12 +5,25 @@ Decides the confusion matrix. Deliberately does not decide which of its cells a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
 import torch
 
 from opsdebug_ci.errors import InternalError, ShapeMismatchError
 from opsdebug_ci.model.accuracy import NUMBER_CLASSES, ClassMismatch
 from opsdebug_ci.model.dtype import FloatFormat
-from opsdebug_ci.numerics.formats import float_format, magnitude_bits, max_finite_bits, rounded, signed_bits
+from opsdebug_ci.numerics.blocks import Blocks
+from opsdebug_ci.numerics.formats import (
+    float_format,
+    magnitude_bits,
+    max_finite_bits,
+    rounded,
+    signed_bits,
+)
+from opsdebug_ci.numerics.places import array_of, places_of
 
 NAN, POSITIVE_INFINITY, NEGATIVE_INFINITY, POSITIVE_ZERO, NEGATIVE_ZERO, SUBNORMAL, NORMAL = range(7)
 """Codes of the classes: positions in NUMBER_CLASSES."""
@@ -27,16 +40,18 @@ def classify(values: torch.Tensor, number_format: FloatFormat) -> torch.Tensor:
     Returns:
         int8 codes, same shape: positions in NUMBER_CLASSES.
     """
-    magnitude, negative = magnitude_bits(values), signed_bits(values) < 0
+    magnitude, negative = array_of(magnitude_bits(values)), array_of(signed_bits(values)) < 0
     largest = max_finite_bits(float_format(values.dtype))
     nan = largest + int(float_format(values.dtype).has_infinity)
     codes = torch.full(values.shape, NORMAL, dtype=torch.int8, device=values.device)
-    codes.masked_fill_(magnitude < _min_normal_bits(number_format, values.dtype), SUBNORMAL)
-    codes.masked_fill_((magnitude == 0) & negative, NEGATIVE_ZERO)
-    codes.masked_fill_((magnitude == 0) & ~negative, POSITIVE_ZERO)
-    codes.masked_fill_((magnitude > largest) & negative, NEGATIVE_INFINITY)
-    codes.masked_fill_((magnitude > largest) & ~negative, POSITIVE_INFINITY)
-    return codes.masked_fill_(magnitude > nan, NAN)
+    code = array_of(codes)
+    code[magnitude < _min_normal_bits(number_format, values.dtype)] = SUBNORMAL
+    code[magnitude == 0] = POSITIVE_ZERO
+    code[(magnitude == 0) & negative] = NEGATIVE_ZERO
+    code[magnitude > largest] = POSITIVE_INFINITY
+    code[(magnitude > largest) & negative] = NEGATIVE_INFINITY
+    code[magnitude > nan] = NAN
+    return codes
 
 
 def confusion(actual: torch.Tensor, expected: torch.Tensor) -> tuple[ClassMismatch, ...]:
@@ -57,14 +72,71 @@ def confusion(actual: torch.Tensor, expected: torch.Tensor) -> tuple[ClassMismat
         raise ShapeMismatchError(f"`actual` has shape {tuple(actual.shape)}, `expected` {tuple(expected.shape)}.")
     if actual.dtype != expected.dtype:
         raise InternalError(f"`actual` has dtype {actual.dtype} but `expected` {expected.dtype}; round it first.")
-    if torch.equal(signed_bits(actual), signed_bits(expected)):
-        return ()
+
+    def cells(start: int, sides: tuple[torch.Tensor, ...]) -> list[ClassCell]:
+        return class_cells(sides[0], sides[1], start)
+
+    found = [cell for block in Blocks(actual, expected).each(lambda: cells) for cell in block]
+    return merged(found, tuple(actual.shape))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCell:
+    """One off-diagonal cell of the confusion matrix of a block."""
+
+    expected: int
+    """Code of the reference's class."""
+
+    actual: int
+    """Code of the output's class."""
+
+    count: int
+    """Elements in this cell."""
+
+    first: int
+    """Flat C-order position, in the whole tensor, of the first of them."""
+
+
+def class_cells(
+    actual: torch.Tensor, expected: torch.Tensor, start: int, origin: torch.Tensor | None = None
+) -> list[ClassCell]:
+    """Off-diagonal cells of one block, or of some elements of it.
+
+    Args:
+        actual: flat, any float dtype.
+        expected: same dtype and shape, rounded.
+        start: position of the block's first element in the whole tensor.
+        origin: where in the block the elements stand; None when they are all of it.
+    """
+    got, wanted = signed_bits(actual), signed_bits(expected)
+    if torch.equal(got, wanted):
+        return []
     number_format = float_format(actual.dtype)
-    got, wanted = classify(actual, number_format).flatten(), classify(expected, number_format).flatten()
-    where = (got != wanted).nonzero().flatten()
-    cells = wanted[where].to(torch.int64) * len(NUMBER_CLASSES) + got[where]
+    different = array_of(got) != array_of(wanted)
+    places = places_of(different & (_is_unusual(actual, number_format) | _is_unusual(expected, number_format)))
+    if places.numel() == 0:
+        return []
+    codes = classify(actual[places], number_format), classify(expected[places], number_format)
+    pairs = codes[1].to(torch.int64) * len(NUMBER_CLASSES) + codes[0]
+    places, pairs = places[codes[0] != codes[1]], pairs[codes[0] != codes[1]]
+    if origin is not None:
+        places = origin[places]
+    return [_cell(pair, places[pairs == pair] + start) for pair in torch.unique(pairs).tolist()]
+
+
+def merged(cells: Iterable[ClassCell], shape: tuple[int, ...]) -> tuple[ClassMismatch, ...]:
+    """The cells of all blocks of a tensor of `shape`, in the order of NUMBER_CLASSES, expected first."""
+    together: dict[tuple[int, int], list[ClassCell]] = {}
+    for cell in cells:
+        together.setdefault((cell.expected, cell.actual), []).append(cell)
     return tuple(
-        _mismatch(int(cell), where[cells == cell], tuple(actual.shape)) for cell in torch.unique(cells).tolist()
+        ClassMismatch(
+            expected=NUMBER_CLASSES[wanted],
+            actual=NUMBER_CLASSES[got],
+            count=sum(cell.count for cell in found),
+            first_index=unravel(min(cell.first for cell in found), shape),
+        )
+        for (wanted, got), found in sorted(together.items())
     )
 
 
@@ -77,16 +149,18 @@ def unravel(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
-def _mismatch(cell: int, positions: torch.Tensor, shape: tuple[int, ...]) -> ClassMismatch:
-    wanted, got = divmod(cell, len(NUMBER_CLASSES))
-    return ClassMismatch(
-        expected=NUMBER_CLASSES[wanted],
-        actual=NUMBER_CLASSES[got],
-        count=positions.numel(),
-        first_index=unravel(int(positions[0]), shape),
-    )
+def _cell(pair: int, positions: torch.Tensor) -> ClassCell:
+    wanted, got = divmod(pair, len(NUMBER_CLASSES))
+    return ClassCell(expected=wanted, actual=got, count=positions.numel(), first=int(positions[0]))
 
 
+def _is_unusual(values: torch.Tensor, number_format: FloatFormat) -> Any:
+    """Whether an element is anything but normal: a mask for `places_of`."""
+    magnitude = array_of(magnitude_bits(values))
+    return (magnitude < _min_normal_bits(number_format, values.dtype)) | (magnitude > max_finite_bits(number_format))
+
+
+@cache
 def _min_normal_bits(number_format: FloatFormat, dtype: torch.dtype) -> int:
     """Magnitude bits, in `dtype`, of the smallest normal number of another format (0 where it underflows there)."""
     smallest = rounded(torch.tensor([number_format.min_normal], dtype=torch.float64), dtype)

@@ -7,17 +7,22 @@ in two thousand.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 
 from opsdebug_ci.errors import ShapeMismatchError
+from opsdebug_ci.numerics.blocks import BLOCK, Blocks
 
-CHUNK = 1 << 17
+CHUNK = BLOCK
 """Elements widened to float64 at a time: 1 MiB each, which stays in a cache."""
 
 _SAFE = 2.0**200
 """Within 1/_SAFE ... _SAFE products of two sums of 2**40 squares stay in float64, and squares that underflow (below
 2**-1074) are too small beside the largest (above 2**-400) to matter."""
+
+Prepare = Callable[[tuple[torch.Tensor, ...]], tuple[torch.Tensor, ...]]
+"""Chooses the elements of a block that count: the same ones of every side."""
 
 
 def cosine(actual: torch.Tensor, expected: torch.Tensor) -> float | None:
@@ -40,23 +45,42 @@ def cosine(actual: torch.Tensor, expected: torch.Tensor) -> float | None:
     """
     if actual.shape != expected.shape:
         raise ShapeMismatchError(f"`actual` has shape {tuple(actual.shape)}, `expected` {tuple(expected.shape)}.")
-    if actual.numel() == 0:
+    return scaled_cosine(Blocks(actual, expected)) if actual.numel() else None
+
+
+def scaled_cosine(blocks: Blocks, prepare: Prepare = tuple) -> float | None:
+    """`cosine` of two sides, not empty, over what `prepare` leaves of them."""
+    left, right = largest_magnitudes(blocks, prepare)
+    if not (math.isfinite(left) and math.isfinite(right)):
         return None
-    left, right = actual.detach().reshape(-1), expected.detach().reshape(-1)
-    left_size, right_size = largest_magnitude(left), largest_magnitude(right)
-    if not (math.isfinite(left_size) and math.isfinite(right_size)):
-        return None
-    if left_size == 0 or right_size == 0:
-        return float(left_size == right_size)
-    squares = square_sum(left, left_size), square_sum(right, right_size)
-    return quotient(_product_sum(left, right, left_size, right_size), *squares)
+    if left == 0 or right == 0:
+        return float(left == right)
+
+    def sums(_: int, sides: tuple[torch.Tensor, ...]) -> tuple[float, float, float]:
+        a, y = (scaled(side, size) for side, size in zip(prepare(sides), (left, right), strict=True))
+        return torch.dot(a, y).item(), torch.dot(a, a).item(), torch.dot(y, y).item()
+
+    product, *squares = (math.fsum(column) for column in zip(*blocks.each(lambda: sums), strict=True))
+    return quotient(product, squares[0], squares[1])
+
+
+def largest_magnitudes(blocks: Blocks, prepare: Prepare = tuple) -> tuple[float, ...]:
+    """max |x| of each side, as float64; NaN or infinite when any element is, 0 where `prepare` leaves nothing."""
+
+    def largest(_: int, sides: tuple[torch.Tensor, ...]) -> list[float]:
+        return [largest_magnitude(side) for side in prepare(sides)]
+
+    # NaN is not ordered: it has to be looked for.
+    columns = zip(*blocks.each(lambda: largest), strict=True)
+    return tuple(math.nan if any(map(math.isnan, column)) else max(column) for column in columns)
 
 
 def largest_magnitude(values: torch.Tensor) -> float:
-    """max |x| of a flat, non-empty tensor of any dtype, as float64; NaN or infinite when any element is."""
-    bounds = [torch.aminmax(chunk.to(torch.float64)) for chunk in torch.split(values, CHUNK)]
-    sizes = torch.stack([bound for pair in bounds for bound in pair]).abs_()
-    return float(sizes.max())
+    """max |x| of one block of any dtype, as float64; NaN or infinite when any element is; 0 of nothing."""
+    if values.numel() == 0:
+        return 0.0
+    low, high = (bound.item() for bound in torch.aminmax(values.to(torch.float64)))
+    return high if math.isnan(high) else max(abs(low), abs(high))
 
 
 def scaled(values: torch.Tensor, size: float) -> torch.Tensor:
@@ -78,19 +102,11 @@ def divisor(size: float) -> float:
     return 1.0 if 1 / _SAFE <= size <= _SAFE else size
 
 
-def square_sum(values: torch.Tensor, size: float) -> float:
-    """Sum of the squares of `values` (flat) as `scaled` by its largest magnitude `size`, in float64, block by block."""
-    if size == 0:
-        return 0.0
-    chunks = (scaled(chunk, size) for chunk in torch.split(values, CHUNK))
-    return math.fsum(torch.dot(chunk, chunk).item() for chunk in chunks)
+def is_safe(square: float, elements: int) -> bool:
+    """Whether a sum of unscaled squares proves that none of them left float64: its root bounds the largest one."""
+    return elements * _SAFE**-2 <= square <= _SAFE**2
 
 
 def quotient(product: float, left_square: float, right_square: float) -> float:
     """The cosine of three sums over `scaled` tensors; the root of a square is exact, so equal tensors give 1."""
     return max(-1.0, min(1.0, product / math.sqrt(left_square * right_square)))
-
-
-def _product_sum(left: torch.Tensor, right: torch.Tensor, left_size: float, right_size: float) -> float:
-    pairs = zip(torch.split(left, CHUNK), torch.split(right, CHUNK), strict=True)
-    return math.fsum(torch.dot(scaled(a, left_size), scaled(y, right_size)).item() for a, y in pairs)

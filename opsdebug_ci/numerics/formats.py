@@ -12,6 +12,7 @@ import torch
 
 from opsdebug_ci.errors import InternalError, UsageError
 from opsdebug_ci.model.dtype import DTYPE_NAMES, FLOAT_FORMATS, FloatFormat, is_float
+from opsdebug_ci.numerics.places import array_of, places_of
 
 _DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in DTYPE_NAMES}
 _NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in _DTYPES.items()}
@@ -137,8 +138,18 @@ def rounded(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         InternalError: `values` is not float64.
     """
     _require_float64(values)
-    wider_than_float32 = float_format(dtype).precision >= FLOAT_FORMATS["float32"].precision
-    return values.to(dtype) if wider_than_float32 else _to_odd_float32(values).to(dtype)
+    dropped = FLOAT_FORMATS["float32"].precision - float_format(dtype).precision
+    if dropped <= 0:
+        return values.to(dtype)
+    nearest = values.to(torch.float32)
+    # Only a float32 halfway between two numbers of the format, whose last bits then are zero, may have been rounded
+    # onto that place; they are few.
+    last_bits = torch.bitwise_and(nearest.view(torch.int32), (1 << (dropped - 1)) - 1).reshape(-1)
+    places = places_of(array_of(last_bits) == 0)
+    if places.numel():
+        nearest = nearest.contiguous()
+        nearest.view(-1)[places] = _to_odd_float32(values.reshape(-1)[places])
+    return nearest.to(dtype)
 
 
 def round_to(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -1,16 +1,19 @@
 """Exact percentiles of more errors than one wants to hold, which come block by block.
 
 Decides which errors are kept: a sample says around which values the percentiles lie, so all others need only be
-counted. Deliberately never estimates: where the sample misled, there is no answer, and the caller keeps everything.
+counted. Deliberately never estimates: where the sample misled, or more would be kept than agreed, there is no answer,
+and the caller has `digits`.
 """
 
 from __future__ import annotations
 
 import math
+import threading
 
 import torch
 
 from opsdebug_ci.model.accuracy import Quantiles
+from opsdebug_ci.numerics.places import array_of, count_of, places_of
 from opsdebug_ci.numerics.quantiles import at_ranks, counted_to_ranks, named, quantiles, ranks_of
 
 SAMPLE = 1 << 16
@@ -19,11 +22,20 @@ SAMPLE = 1 << 16
 WORTHWHILE = 1 << 20
 """Elements from which on a sample is cheaper than partitioning everything."""
 
+KEPT = 1 << 21
+"""Floats kept at most: 16 MiB; of more than eight times as many, an eighth."""
+
 COUNTED_BELOW = 1 << 12
 """Integers below this are counted one by one: ULP distances are nearly all small."""
 
+LARGE_KEPT = 1 << 20
+"""Integers from there on that are kept at most: 8 MiB."""
+
 _DEVIATIONS = 5.0
 """Standard deviations of a sampled rank (binomial) on either side of a bracket: misses once in a million."""
+
+_FAIR = 1000
+"""Elements from which on a sample says anything about the largest twentieth."""
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 """Multiples of it, modulo 1, fill an interval evenly without hitting the same column of a matrix over and over."""
@@ -42,80 +54,127 @@ class FloatSelection:
     """Percentiles of float64 errors: those near the median and the largest twentieth are kept, the rest is counted.
 
     Selection by sampled brackets after Floyd and Rivest, "Expected time bounds for selection", Communications of the
-    ACM 18(3), 1975. Zeros are counted too: they are the smallest errors there are, and often most of them.
+    ACM 18(3), 1975. Zeros are counted too: they are the smallest errors there are, and often most of them. Blocks may
+    come from several threads, in any order.
     """
 
-    def __init__(self, sample: torch.Tensor | None) -> None:
-        """Bracket by `sample`, float64 and SAMPLE long; None keeps every error."""
+    def __init__(self, sample: torch.Tensor | None, size: int) -> None:
+        """Bracket by `sample`, float64 and at least 1000 long, of `size` errors to come; None keeps every error."""
+        self._lock = threading.Lock()
         self._blocks: list[torch.Tensor] = []
         self._seen = 0
         self._below = 0
+        self._in_tail = 0
+        self._kept = 0
+        self._limit = max(KEPT, size // 8)
         self._low, self._high, self._tail = (0.0, 0.0, 0.0) if sample is None else _brackets(sample)
 
     def add(self, errors: torch.Tensor) -> None:
         """Take a block, flat, nonnegative and without NaN. It is left alone, and may be overwritten afterwards."""
-        self._seen += errors.numel()
-        if self._low == 0.0:
-            self._blocks.append(errors.clone())
-            return
-        above = errors >= self._low
-        self._below += errors.numel() - int(torch.count_nonzero(above))
-        kept = above.logical_and_(errors <= self._high).logical_or_(errors >= self._tail)
-        self._blocks.append(errors[kept])
+        kept, below, tail = (errors.clone(), 0, 0) if self._low == 0.0 else self._sifted(errors)
+        with self._lock:
+            self._seen += errors.numel()
+            self._below += below
+            self._in_tail += tail
+            self._kept += kept.numel()
+            self._blocks.append(kept)
+            if self._kept > self._limit:
+                self._blocks.clear()
 
     def found(self) -> Quantiles | None:
-        """Percentiles of all blocks as `quantiles` would say; None where the sample misled, never if all was kept."""
+        """Percentiles of all blocks as `quantiles` would say; None where the sample misled or too much was kept."""
+        if self._kept > self._limit:
+            return None
         kept = torch.cat(self._blocks)
+        self._blocks = [kept]
         if self._low == 0.0:
             return quantiles(kept)
-        tail, middle = kept[kept >= self._tail], kept[kept < self._tail]
         ranks = ranks_of(self._seen)
-        first = self._seen - tail.numel()
+        first = self._seen - self._in_tail
         zeros = self._below if self._low == _LEAST else 0
-        in_middle = [rank - self._below for rank in ranks if zeros <= rank < first]
-        if any(not 0 <= rank < middle.numel() for rank in in_middle):
+        middle = self._kept - self._in_tail
+        # Sorted, the kept ones are those of the middle bracket, then the tail.
+        places = [rank - self._below if rank < first else rank - first + middle for rank in ranks if rank >= zeros]
+        if any(not 0 <= rank - self._below < middle for rank in ranks if zeros <= rank < first):
             return None
-        values = [0.0 for rank in ranks if rank < zeros]
-        values += at_ranks(middle, in_middle)
-        return named(values + at_ranks(tail, [rank - first for rank in ranks if rank >= first]))
+        return named([0.0 for rank in ranks if rank < zeros] + at_ranks(kept, places))
+
+    def _sifted(self, errors: torch.Tensor) -> tuple[torch.Tensor, int, int]:
+        """Those to keep, how many lie below all brackets, and how many in the tail."""
+        array = array_of(errors)
+        above = array >= self._low
+        below = errors.numel() - count_of(above)
+        above &= array <= self._high
+        tail = array >= self._tail
+        above |= tail
+        return errors[places_of(above)], below, count_of(tail)
+
+
+def is_fair(sample: torch.Tensor) -> bool:
+    """Whether there are enough sampled errors to bracket percentiles by them."""
+    return sample.numel() >= _FAIR
 
 
 def _brackets(sample: torch.Tensor) -> tuple[float, float, float]:
     """Around the median, and where the largest twentieth begins; one bracket where these two meet."""
-    ascending = sample.sort().values
-    low, high, tail = (
-        float(ascending[round(SAMPLE * share + side * _DEVIATIONS * math.sqrt(SAMPLE * share * (1 - share)))])
+    size = sample.numel()
+    ranks = [
+        round(size * share + side * _DEVIATIONS * math.sqrt(size * share * (1 - share)))
         for share, side in ((0.5, -1), (0.5, 1), (0.95, -1))
-    )
+    ]
+    low, high, tail = at_ranks(sample, ranks)
     low = max(low, _LEAST)
     return (low, high, tail) if high < tail else (low, low, low)
 
 
 class IntegerTally:
-    """Percentiles of integers of which nearly all are small: those are counted one by one, only large ones are kept."""
+    """Percentiles of integers of which nearly all are small: those are counted one by one, only large ones are kept.
+
+    Blocks may come from several threads, in any order.
+    """
 
     def __init__(self, device: torch.device) -> None:
+        self._lock = threading.Lock()
         self._counts = torch.zeros(COUNTED_BELOW, dtype=torch.int64, device=device)
         self._large: list[torch.Tensor] = []
+        self._kept = 0
+        self.largest = 0
+        """The largest integer so far."""
 
-    def add(self, values: torch.Tensor) -> None:
-        """Take a block of nonnegative integers, flat and not empty."""
-        if int(values.amax()) >= COUNTED_BELOW:
+    def add(self, values: torch.Tensor) -> int:
+        """Take a block of nonnegative integers, flat and not empty; the largest of them."""
+        largest = int(values.amax())
+        large = values[:0]
+        if largest >= COUNTED_BELOW:
             small = values < COUNTED_BELOW
-            self._large.append(values[~small].to(torch.int64))
-            values = values[small]
+            values, large = values[small], values[~small].to(torch.int64)
         counts = torch.bincount(values)
-        self._counts[: counts.numel()] += counts
+        with self._lock:
+            self.largest = max(self.largest, largest)
+            self._counts[: counts.numel()] += counts
+            self._kept += large.numel()
+            if large.numel() and self._kept <= LARGE_KEPT:
+                self._large.append(large)
+            elif large.numel():
+                self._large.clear()
+        return largest
 
     def add_zeros(self, count: int) -> None:
         """Take `count` zeros."""
-        self._counts[0] += count
+        with self._lock:
+            self._counts[0] += count
 
-    def found(self) -> tuple[Quantiles, int]:
-        """Percentiles of all blocks, as `quantiles` would say, and how many integers are 0. At least one was taken."""
-        counted, large = int(self._counts.sum()), sum(block.numel() for block in self._large)
-        ranks = ranks_of(counted + large)
+    def found(self) -> tuple[Quantiles | None, int]:
+        """Percentiles of all blocks, as `quantiles` would say, and how many integers are 0. At least one was taken.
+
+        No percentiles where one of them is large and too many large ones came to keep them.
+        """
+        counted = int(self._counts.sum())
+        ranks = ranks_of(counted + self._kept)
+        beyond = [rank - counted for rank in ranks if rank >= counted]
+        zeros = int(self._counts[0])
         values = counted_to_ranks(self._counts, [rank for rank in ranks if rank < counted])
-        if large:
-            values += at_ranks(torch.cat(self._large), [rank - counted for rank in ranks if rank >= counted])
-        return named(values), int(self._counts[0])
+        if self._kept <= LARGE_KEPT:
+            large = at_ranks(torch.cat(self._large), beyond) if beyond else []
+            return named(values + large), zeros
+        return (named([*values, self.largest]) if len(beyond) == 1 else None), zeros

@@ -70,9 +70,15 @@ def finite_distance(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tenso
         cannot overflow, else int64 as `ulp_distance` returns it.
     """
     left, right = signed_bits(actual), signed_bits(expected)
-    if actual.numel() and int((left ^ right).amin()) < 0:
-        return ulp_distance(actual, expected)
-    return (left - right).abs_()
+    steps = left - right
+    if actual.numel():
+        low, high = torch.aminmax(steps)
+        number_format = float_format(actual.dtype)
+        # Patterns that differ in sign are at least this far apart, wrapped around or not.
+        apart = (1 << (number_format.bits - 1)) - max_finite_bits(number_format)
+        if max(-int(low), int(high)) >= apart and int((left ^ right).amin()) < 0:
+            return ulp_distance(actual, expected)
+    return steps.abs_()
 
 
 def _narrow(values: torch.Tensor) -> torch.Tensor:

@@ -7,19 +7,19 @@ follows from it: that takes all references together (`comparison`).
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass, replace
 
 import torch
 
 from opsdebug_ci.model.dtype import FloatFormat
 from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.numerics.blocks import Blocks, Work
 from opsdebug_ci.numerics.bounds import Bound
+from opsdebug_ci.numerics.worst import Worst
 
 MISROUNDED_CODES_SHARE = 0.01
 """Share of quantised codes that may be off by one: the scaled value lay on a rounding boundary."""
-
-BLOCK = 1 << 17
-"""Elements judged at a time: what is computed for them on the way stays in a cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,31 +41,61 @@ class Violations:
 
 
 def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound, output: FloatFormat) -> Violations:
-    """Compare a floating output with float64 `expected` (same shape).
+    """Compare a floating output with `expected` (same shape; float64, or a float dtype it holds exactly).
 
     NaN matches NaN; an infinity matches itself. Where the reference lies beyond the overflow threshold of the output
     format by more than the worst case, only the infinity of its sign will do (in a format without infinities: its
     largest value, or NaN); within the worst case of that threshold either will.
     """
-    sides = (actual, expected, bound.tolerance, bound.worst_case)
-    blocks = zip(*(torch.split(side.detach().reshape(-1), BLOCK) for side in sides), strict=True)
-    elements, device = expected.numel(), expected.device
-    buffers = torch.empty(2, min(BLOCK, elements), dtype=torch.float64, device=device)
-    masks: list[torch.Tensor] = []
-    worst, largest = None, -math.inf
-    for start, (a, y, tolerance, worst_case) in zip(range(0, elements, BLOCK), blocks, strict=False):
-        got, here, excess = a.double(), _of_block(bound, tolerance, worst_case), buffers[0, : a.numel()]
-        if not _all_green(got, y, here, output.max_finite, (excess, buffers[1, : a.numel()])):
-            masks = masks or [torch.zeros(elements, dtype=torch.bool, device=device) for _ in range(3)]
-            *judged, excess = _judged(got, y, here, output)
-            for mask, block in zip(masks, judged, strict=True):
-                mask[start : start + BLOCK] = block
-        most = excess.amax().item()
-        if worst is None or most > largest or (math.isnan(most) and not math.isnan(largest)):
-            worst, largest = start + int(excess.argmax()), most
-    masks = masks or [torch.zeros((), dtype=torch.bool, device=device).expand(elements)] * 3
-    over, red, classes = (mask.reshape(expected.shape) for mask in masks)
-    return Violations(over=over, red=red, classes=classes, worst=worst)
+    blocks = Blocks(actual, expected, bound.tolerance, bound.worst_case)
+    masks = _Masks(expected)
+    worst = Worst()
+
+    def worker() -> Work[None]:
+        buffers = torch.empty(2, blocks.length, dtype=torch.float64, device=expected.device)
+
+        def work(start: int, sides: tuple[torch.Tensor, ...]) -> None:
+            a, y, tolerance, worst_case = sides
+            got, wanted, here = a.double(), y.double(), _of_block(bound, tolerance, worst_case)
+            excess = buffers[0, : a.numel()]
+            if not _all_green(got, wanted, here, output.max_finite, (excess, buffers[1, : a.numel()])):
+                *judged, excess = _judged(got, wanted, here, output)
+                masks.note(start, judged)
+            worst.note(excess, start)
+
+        return work
+
+    blocks.each(worker)
+    over, red, classes = masks.found()
+    return Violations(over=over, red=red, classes=classes, worst=worst.position)
+
+
+class _Masks:
+    """Over, red and classes, each of which takes memory only once an element of it is True; threads may share it."""
+
+    def __init__(self, like: torch.Tensor) -> None:
+        self._shape, self._device = like.shape, like.device
+        self._lock = threading.Lock()
+        self._masks: list[torch.Tensor | None] = [None, None, None]
+
+    def note(self, start: int, judged: list[torch.Tensor]) -> None:
+        """Take the masks of the block that begins at `start`."""
+        for number, block in enumerate(judged):
+            if bool(block.any()):
+                self._whole(number)[start : start + block.numel()] = block
+
+    def found(self) -> list[torch.Tensor]:
+        """bool tensors of the whole shape, to be read only."""
+        nothing = torch.zeros((), dtype=torch.bool, device=self._device).expand(self._shape)
+        return [nothing if mask is None else mask.view(self._shape) for mask in self._masks]
+
+    def _whole(self, number: int) -> torch.Tensor:
+        with self._lock:
+            mask = self._masks[number]
+            if mask is None:
+                mask = torch.zeros(self._shape.numel(), dtype=torch.bool, device=self._device)
+                self._masks[number] = mask
+            return mask
 
 
 def _of_block(bound: Bound, tolerance: torch.Tensor, worst_case: torch.Tensor) -> Bound:

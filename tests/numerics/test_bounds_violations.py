@@ -11,9 +11,9 @@ from bounds_notation import wide
 
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.numerics.blocks import BLOCK
 from opsdebug_ci.numerics.bounds import Bound
 from opsdebug_ci.numerics.violations import (
-    BLOCK,
     Violations,
     float_violations,
     index_violations,

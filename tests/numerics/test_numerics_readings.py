@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opsdebug_ci.errors import InternalError, ShapeMismatchError
-from opsdebug_ci.model.accuracy import Quantiles
+from opsdebug_ci.model.accuracy import ClassMismatch, Quantiles
 from opsdebug_ci.numerics.cosine import CHUNK
 from opsdebug_ci.numerics.readings import Readings, read
 
@@ -191,7 +192,9 @@ def test_cosine_is_undefined_beside_a_non_finite_element() -> None:
 
 
 def test_nothing_finite_is_compared_but_not_read() -> None:
-    assert read(torch.full((2,), math.nan), float64(math.nan, 1.0)) == nothing(2)
+    dropped = ClassMismatch(expected="normal", actual="nan", count=1, first_index=(1,))
+    found = read(torch.full((2,), math.nan), float64(math.nan, 1.0))
+    assert found == replace(nothing(2), classes=(dropped,))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.bool])
@@ -315,7 +318,7 @@ def test_arguments_are_left_as_they_are() -> None:
 def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(ShapeMismatchError, match=r"\(2,\).*\(3,\)"):
         read(torch.ones(2), torch.ones(3, dtype=torch.float64))
-    with pytest.raises(InternalError, match=r"wanted torch\.float64 for a torch\.float16 output"):
-        read(torch.ones(2, dtype=torch.float16), torch.ones(2))
+    with pytest.raises(InternalError, match=r"wanted a float dtype, best float64, for a torch\.float16 output"):
+        read(torch.ones(2, dtype=torch.float16), torch.ones(2, dtype=torch.int64))
     with pytest.raises(InternalError, match=r"wanted torch\.int32 for a torch\.int32 output"):
         read(torch.ones(2, dtype=torch.int32), torch.ones(2, dtype=torch.int64))

@@ -28,7 +28,7 @@ def ranked(errors: torch.Tensor) -> Quantiles:
 
 
 def selected(errors: torch.Tensor, sample: torch.Tensor | None) -> Quantiles | None:
-    selection = FloatSelection(sample)
+    selection = FloatSelection(sample, errors.numel())
     for block in torch.split(errors, 50_000):
         selection.add(block.clone())
     return selection.found()

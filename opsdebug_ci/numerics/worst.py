@@ -1,0 +1,51 @@
+"""The first largest of nonnegative numbers that come block by block.
+
+Decides which of equal ones counts: the first in C order, whichever block was looked at first.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import torch
+
+
+class Worst:
+    """The largest number so far and the first place that has it; NaN is larger than all. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: tuple[bool, float, int] | None = None
+
+    @property
+    def value(self) -> float | None:
+        """The largest number; None when there was none."""
+        if self._found is None:
+            return None
+        is_nan, value, _ = self._found
+        return math.nan if is_nan else value
+
+    @property
+    def position(self) -> int | None:
+        """Its first flat C-order position."""
+        return None if self._found is None else -self._found[2]
+
+    def note(self, values: torch.Tensor, start: int, places: torch.Tensor | None = None) -> None:
+        """Look at a block.
+
+        Args:
+            values: flat, not empty, nonnegative or NaN; left as they are.
+            start: position of the block's first element.
+            places: where in the block they stand; None when they are all of it.
+        """
+        largest = values.amax().item()
+        # An integer stays one, and is compared exactly.
+        rank: tuple[bool, float] = (True, 0.0) if math.isnan(largest) else (False, largest)
+        found = self._found
+        if found is not None and rank < found[:2]:
+            return  # its place does not matter, and costs a search
+        where = 0 if rank == (False, 0) else int(values.argmax())
+        position = start + (where if places is None else int(places[where]))
+        with self._lock:
+            self._found = (*rank, -position) if self._found is None else max(self._found, (*rank, -position))
