@@ -28,7 +28,10 @@ from opsdebug_ci.model import (
     TensorDescription,
     ValueDomain,
 )
+from opsdebug_ci.model.attribution import Attribution, RegionReading, Relation, Split, Tally
 from opsdebug_ci.model.message import Breadcrumb, Reply
+from opsdebug_ci.model.region import Span
+from opsdebug_ci.model.trace import CaseTrace, Flow, HealthEvent, Step, StepSource
 from opsdebug_ci.model.wire import encode
 
 DESCRIPTION = OperatorDescription(
@@ -64,6 +67,55 @@ MESSAGES: tuple[Reply, ...] = (
         references=(ReferenceReading(reference=ReferenceKind.NAIVE, derived=False, answered=True, reason=None),),
         memory=(MemoryReading(argument="x", inside=False, bytes_changed=4, first_offset=-4),),
         durations=Durations(total_ns=10**15, function_ns=1, reference_ns=2),
+    ),
+    Attribution(
+        case_id="00ff",
+        observation=Observation(case_id="00ff", status=Status.RAN),
+        reading=RegionReading(
+            output="out0",
+            shape=(4, 5),
+            region=(Span(first=1, last=1), Span(first=0, last=4)),
+            inside=Tally(elements=5, bad=1, rows=1, bad_rows=1, all_bad_rows=0),
+            outside=Tally(elements=15, bad=0, rows=3, bad_rows=0, all_bad_rows=0),
+            tensors=(),
+            splits=(
+                Split(
+                    feature="|x|",
+                    relation=Relation.ABOVE,
+                    threshold=3.0,
+                    reach=2.5,
+                    accuracy=1.0,
+                    balanced_accuracy=1.0,
+                    bad=1,
+                    good=19,
+                    region_bad=1,
+                    region_good=0,
+                ),
+            ),
+            region_splits=(),
+            elements=(),
+        ),
+    ),
+    CaseTrace(
+        case_id="00ff",
+        observation=Observation(case_id="00ff", status=Status.RAN),
+        steps=(Step(name="a", source=StepSource.CHECKPOINT, shape=(2,), dtype="float32", max_abs_err=1e-9),),
+        health=(
+            HealthEvent(
+                position=0,
+                name="exp",
+                source=StepSource.CALL,
+                flow=Flow.APPEAR,
+                shape=(2,),
+                dtype="float32",
+                nan=0,
+                infinite=1,
+                over_limit=0,
+                first_index=(1,),
+                legal=False,
+            ),
+        ),
+        notes=("a note",),
     ),
     Calibration(
         device="cpu",
