@@ -25,7 +25,6 @@ from opsdebug_ci.judge.rules.own_work import own_work
 from opsdebug_ci.judge.rules.repeat import nondeterminism
 from opsdebug_ci.judge.rules.rule import Rule as Rule
 from opsdebug_ci.judge.rules.rule import Subject as Subject
-from opsdebug_ci.judge.rules.sign import sign_flip
 from opsdebug_ci.judge.rules.special_values import denormal_signed_zero, nan_inf_handling
 from opsdebug_ci.judge.rules.structure import structure
 from opsdebug_ci.judge.rules.uninitialised import uninitialised
@@ -51,7 +50,6 @@ CAUSES: tuple[Rule, ...] = (
     zero_dim,
     nan_inf_handling,
     denormal_signed_zero,
-    sign_flip,
     nondeterminism,
     stale_result,
     lost_work,

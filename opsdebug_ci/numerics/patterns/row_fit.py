@@ -96,8 +96,7 @@ def fitted_rows(failure: Failure) -> RowFit | None:
 def gathered(value: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """Elements of a tensor shaped like the output at rows x length flat positions, float64; nothing else is copied."""
     index = torch.unravel_index(places, value.shape)
-    found: torch.Tensor = value.detach()[index]
-    return found.double()
+    return value.detach()[index].double()
 
 
 def parameters(failure: Failure) -> dict[str, torch.Tensor]:
@@ -120,7 +119,7 @@ def full_arguments(failure: Failure) -> dict[str, torch.Tensor]:
 
 
 def solved(basis: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """Least-squares coefficients, rows x k, of `values` (rows x length) on `basis` (rows x length x k), by QR.
+    """Least-squares coefficients, rows x k, of `values` (rows x length) on `basis` (rows x length x k).
 
     Columns are scaled to norm 1 first (van der Sluis, Numer. Math. 14, 1969); linearly dependent ones share a weight.
     """
@@ -128,10 +127,12 @@ def solved(basis: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     scaled = basis / norms
     gram = scaled.transpose(1, 2) @ scaled
     moment = (scaled * values.unsqueeze(-1)).sum(1).unsqueeze(-1)
-    first = torch.linalg.pinv(gram, hermitian=True, rtol=1e-13) @ moment
+    inverse: torch.Tensor = torch.linalg.pinv(gram, hermitian=True, rtol=1e-13)
+    first = inverse @ moment
     remaining = values.unsqueeze(-1) - scaled @ first  # one step of refinement: the Gram matrix squares the condition
-    second = torch.linalg.pinv(gram, hermitian=True, rtol=1e-13) @ (scaled.transpose(1, 2) @ remaining)
-    return ((first + second) / norms.transpose(1, 2)).squeeze(-1)
+    second = inverse @ (scaled.transpose(1, 2) @ remaining)
+    coefficients: torch.Tensor = (first + second) / norms.transpose(1, 2)
+    return coefficients.squeeze(-1)
 
 
 def _fit(failure: Failure, view: _View) -> RowFit | None:
