@@ -15,8 +15,8 @@ from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Operator
 
 REARRANGED_BITS = 3
-"""Bits granted to gradients: a backward formula is not unique. Fused attention, which subtracts row sums of dO * O, lies
-up to 4.1 times the tolerance of the written-out formula away from it; 8 is the next power of two."""
+"""Bits granted to gradients: a backward formula is not unique. Fused attention, which subtracts row sums of dO * O,
+lies up to 4.1 times the tolerance of the written-out formula away from it; 8 is the next power of two."""
 
 
 def arithmetic_of(operator: Operator, case: Case) -> Arithmetic:

@@ -21,6 +21,7 @@ from functools import partial
 import torch
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.guard import clone_values
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.message import Breadcrumb, RunCase
 from opsdebug_ci.model.observation import Durations, Observation
@@ -33,12 +34,12 @@ from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.arithmetic import arithmetic_of
-from opsdebug_ci.worker.borrowed import Borrowed
 from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
+from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties import is_everyday, readings
 from opsdebug_ci.worker.properties.gradients import gradient_operator
@@ -48,8 +49,8 @@ from opsdebug_ci.worker.structure import misdeclared, structure_mismatch
 MISTAKES = (AttributeError, NameError, ImportError)
 """What a mistake in the operator's own code raises, whatever its inputs; never a sign of an unusual domain."""
 
-PROPERTIES_NS = 4_000_000_000
-"""Nanoseconds the properties beyond values may take in one case."""
+PROPERTIES_S = 4.0
+"""Seconds of work the properties beyond values may take in one case."""
 
 Trail = Callable[[Breadcrumb], None]
 """Where breadcrumbs go before each phase."""
@@ -82,11 +83,11 @@ def _run(
     try:
         with isolated(case.seed):
             check_domain(operator, case)
-            made = Borrowed(operator, make_arguments(operator, case) if arguments is None else arguments)
+            made = _private(make_arguments(operator, case)) if arguments is None else arguments
             subject = operator
             if case.direction is Direction.BACKWARD:
                 trail(Breadcrumb(phase=Phase.REFERENCE, detail="gradients"))
-                subject = gradient_operator(operator, made.arguments, case.seed)
+                subject = gradient_operator(operator, made, case.seed)
     except Unsupported as refusal:
         return Observation(case_id=case.id, status=Status.SKIPPED, reason=str(refusal) or "unsupported")
     except OpsdebugError as error:
@@ -100,7 +101,7 @@ def _run(
         declared=operator,
         operator=subject,
         request=request,
-        borrowed=made,
+        arguments=made,
         trail=trail,
         started_ns=started_ns,
         explaining=explaining,
@@ -122,8 +123,8 @@ class _CaseRun:
     request: RunCase
     """What was asked."""
 
-    borrowed: Borrowed
-    """Its inputs."""
+    arguments: Arguments
+    """Its inputs, never written: launches and references get copies."""
 
     trail: Trail
     """Where breadcrumbs go."""
@@ -137,16 +138,11 @@ class _CaseRun:
     witness: Witness | None = None
     """Who is shown the outputs beside their references."""
 
-    @property
-    def arguments(self) -> Arguments:
-        """Its inputs, never written: launches and references get copies."""
-        return self.borrowed.arguments
-
     def observe(self) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
         launcher = Launcher(self.operator, self.arguments, self.request.case.seed)
         try:
-            launch = self._with_memory_of_others(launcher.observe(self.request.repeats))
+            launch = launcher.observe(self.request.repeats)
         except Unsupported as refusal:
             return self._blank(Status.SKIPPED, str(refusal) or "unsupported")
         except OperatorFault as fault:
@@ -166,12 +162,6 @@ class _CaseRun:
             return replace(blank, references=tuple(answers.readings))
         self.trail(Breadcrumb(phase=Phase.COMPARE))
         return self._compared(launch, answers, reference_ns)
-
-    def _with_memory_of_others(self, launch: LaunchReading) -> LaunchReading:
-        """With the undeclared writes to tensors that the operator holds itself, for each argument not read already."""
-        known = {reading.argument for reading in launch.memory}
-        others = [reading for reading in self.borrowed.changes() if reading.argument not in known]
-        return replace(launch, memory=(*launch.memory, *others)) if others else launch
 
     def _raised(self, error: BaseException, function_ns: int) -> Observation:
         """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
@@ -220,7 +210,7 @@ class _CaseRun:
 
     def _with_properties(self, observation: Observation, launch: LaunchReading) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION, detail="properties"))
-        found = readings(self._scene(launch, time.perf_counter_ns() + PROPERTIES_NS), launch)
+        found = readings(self._scene(launch, Budget(PROPERTIES_S)), launch)
         spent = observation.durations
         total_ns = time.perf_counter_ns() - self.started_ns
         durations = None if spent is None else replace(spent, total_ns=total_ns)
@@ -230,14 +220,14 @@ class _CaseRun:
         self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
         return replace(observation, clues=investigate(self.operator, failures, partial(self._scene, launch)))
 
-    def _scene(self, launch: LaunchReading, deadline_ns: int) -> Scene:
+    def _scene(self, launch: LaunchReading, budget: Budget) -> Scene:
         return Scene(
             operator=self.operator,
             case=self.request.case,
             arguments=self.arguments,
             outputs=launch.outputs,
             verify=self._verify,
-            deadline_ns=deadline_ns,
+            budget=budget,
         )
 
     def _verify(self, case: Case, arguments: Arguments | None) -> Observation:
@@ -279,6 +269,11 @@ class _CaseRun:
         return Durations(
             total_ns=time.perf_counter_ns() - self.started_ns, function_ns=function_ns, reference_ns=reference_ns
         )
+
+
+def _private(made: Arguments) -> Arguments:
+    """With arrays and dicts that the operator's own code may still hold copied, as tensors were when they were made."""
+    return Arguments(names=made.names, values=clone_values(made.values), by_keyword=made.by_keyword)
 
 
 def _silent(_: Breadcrumb) -> None:

@@ -53,6 +53,9 @@ class LaunchReading:
     duration_ns: int
     """Time inside the operator, all launches."""
 
+    quickest_ns: int
+    """Time of the quickest launch: what one more costs."""
+
 
 class OperatorFault(Exception):  # noqa: N818 - not an error of ours: it carries the operator's own
     """The operator raised; `__cause__` is what."""
@@ -77,6 +80,7 @@ class Launcher:
         self._output_sizes: dict[torch.device, tuple[int, ...]] = {}
         self.duration_ns = 0
         """Time inside the operator so far."""
+        self._quickest_ns: int | None = None
 
     def observe(self, repeats: int) -> LaunchReading:
         """Run the launches of the module's plan.
@@ -106,6 +110,7 @@ class Launcher:
             repeat_mismatches=mismatches,
             unwritten=unwritten,
             duration_ns=self.duration_ns,
+            quickest_ns=self._quickest_ns or 0,
         )
 
     def once(self) -> Outputs:
@@ -158,7 +163,9 @@ class Launcher:
         except BaseException as error:  # sys.exit and KeyboardInterrupt too: they end the case, not the worker
             raise OperatorFault from error
         finally:
-            self.duration_ns += time.perf_counter_ns() - start
+            spent_ns = time.perf_counter_ns() - start
+            self.duration_ns += spent_ns
+            self._quickest_ns = spent_ns if self._quickest_ns is None else min(self._quickest_ns, spent_ns)
 
 
 def differing_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -23,8 +23,8 @@ Check = Callable[[Scene, LaunchReading], Iterable[PropertyReading]]
 CHECKS: tuple[Check, ...] = (same_addresses, batch_invariance, opcheck)
 """Every check. Gradients are no check but cases of their own: `gradients`."""
 
-AFFORDABLE_NS = 500_000_000
-"""Longest that all launches of a case may have taken for more of them to be made."""
+AFFORDABLE_NS = 250_000_000
+"""Longest that a launch may take for more of them to be made."""
 
 
 def is_everyday(case: Case) -> bool:
@@ -40,7 +40,7 @@ def is_everyday(case: Case) -> bool:
 def readings(scene: Scene, launch: LaunchReading) -> tuple[PropertyReading, ...]:
     """What every check says; nothing where launches are dear or the time is used up."""
     found: list[PropertyReading] = []
-    for check in CHECKS if launch.duration_ns <= AFFORDABLE_NS else ():
+    for check in CHECKS if launch.quickest_ns <= AFFORDABLE_NS else ():
         if not scene.expired:
             found += check(scene, launch)
     return tuple(found)

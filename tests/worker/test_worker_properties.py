@@ -1,0 +1,397 @@
+"""Operators that cheat, each beside an honest twin, and properties beyond values."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from worker_notation import case_of, judged, run, unary
+
+from opsdebug_ci import Contract, Operator, tensor
+from opsdebug_ci.model import Cause, Judgement, Property, PropertyReading, Status, Verdict
+from opsdebug_ci.model.wire import decode, encode
+
+
+def verdict_of(function, reference=None, **options) -> Judgement:
+    operator = unary(function, reference, **options)
+    return judged(operator, case_of(operator))
+
+
+def top(judgement: Judgement) -> str:
+    return str(judgement.findings[0].cause) if judgement.findings else "none"
+
+
+def reading(operator: Operator, which: Property, **case: object) -> PropertyReading | None:
+    return next((found for found in run(operator, **case).properties if found.property is which), None)
+
+
+# -- results that do not come from the inputs --------------------------------------------------------------------------
+
+
+def cached_by(key):
+    known: dict[object, torch.Tensor] = {}
+
+    def doubles(x):
+        if key(x) not in known:
+            known[key(x)] = x + x
+        return known[key(x)].clone()
+
+    return doubles
+
+
+def cached_by_object(x_known: list):
+    def doubles(x):
+        if not x_known or x_known[0] is not x:
+            x_known[:] = [x, x + x]
+        return x_known[1].clone()
+
+    return doubles
+
+
+STALE = {
+    "one result for ever": cached_by(lambda x: x.shape),
+    "keyed on the address": cached_by(lambda x: x.data_ptr()),
+    "keyed on address and version": cached_by(lambda x: (x.data_ptr(), x._version)),
+    "keyed on the object": cached_by_object([]),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_a_cached_result_is_cheating(name: str) -> None:
+    found = verdict_of(STALE[name])
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "cheating")
+    assert found.findings[0].evidence["unchanged"] == 6
+
+
+def test_a_cache_that_knows_its_tensors_is_honest() -> None:
+    known: list[tuple[weakref.ref, int, torch.Tensor]] = []
+
+    def doubles(x):
+        for held, version, result in known:
+            if held() is x and version == x._version:
+                return result.clone()
+        known[:] = [(weakref.ref(x), x._version, x + x)]
+        return known[0][2].clone()
+
+    found = verdict_of(doubles)
+    assert (found.verdict, found.findings) == (Verdict.PASS, ())
+
+
+def test_fresh_inputs_are_looked_at() -> None:
+    found = reading(unary(lambda x: x + x), Property.FRESH_INPUTS)
+    assert found is not None
+    assert (found.compared, found.broken) == (18, 0)  # six elements, three launches on other values
+
+
+def test_an_operator_that_is_merely_constant_does_not_cheat() -> None:
+    """Wrong, but from no cache: one value throughout, as a forgotten argument gives."""
+    found = verdict_of(torch.ones_like)
+    assert found.verdict is Verdict.FAIL
+    assert Cause.CHEATING not in {finding.cause for finding in found.findings}
+
+
+def test_a_saturating_operator_does_not_cheat() -> None:
+    found = verdict_of(lambda x: torch.where(x > -9, torch.sign(x) * 1.0, x), torch.sign, kind="exact")
+    assert found.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("inputs", ["ties", "specials"])
+def test_other_than_everyday_cases_are_not_asked(inputs: str) -> None:
+    assert run(unary(lambda x: x + x), inputs=inputs).properties == ()
+
+
+# -- work that is skipped ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 4, 5])
+def test_work_skipped_after_some_calls_is_cheating(calls: int) -> None:
+    counter = itertools.count()
+    found = verdict_of(lambda x: x + x if next(counter) < calls else torch.zeros_like(x))
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "cheating")
+
+
+def test_stale_output_after_some_calls_is_cheating() -> None:
+    counter, kept = itertools.count(), []
+
+    def doubles(x):
+        if next(counter) < 2:
+            kept[:] = [x + x]
+        return kept[0].clone()
+
+    found = verdict_of(doubles)
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "cheating")
+
+
+def test_raising_in_a_later_launch_is_no_pass() -> None:
+    counter = itertools.count()
+
+    def doubles(x):
+        if next(counter) > 3:
+            raise RuntimeError("tired")
+        return x + x
+
+    found = verdict_of(doubles)
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "exception")
+    assert "tired" in found.findings[0].statement
+
+
+def test_set_up_in_the_first_call_is_honest() -> None:
+    tables: list[torch.Tensor] = []
+
+    def doubles(x):
+        if not tables:
+            tables.append(torch.tensor(2.0))
+        return x * tables[0]
+
+    found = verdict_of(doubles)
+    assert (found.verdict, found.findings) == (Verdict.PASS, ())
+
+
+# -- inputs and references ---------------------------------------------------------------------------------------------
+
+TENSORS = {"tensor": torch.ones(8), "array": np.ones(8, dtype=np.float32)}
+
+
+def pooled(function, pool) -> Operator:
+    pool[:] = 3.0
+    return Operator(
+        "pooled", function, lambda seed, dims, dtype: [pool], {"torch": lambda x: 2 * torch.as_tensor(x)}, kind="exact"
+    )
+
+
+def test_zeroing_the_inputs_does_not_make_the_reference_agree() -> None:
+    def zeroes(x):
+        x.zero_()
+        return torch.zeros(6)
+
+    found = verdict_of(zeroes)
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "input_mutated")
+    assert found.observation.outputs[0].rejected == 6
+
+
+@pytest.mark.parametrize("pool", TENSORS.values(), ids=TENSORS)
+def test_writing_the_reference_inputs_through_a_global_does_not_make_it_agree(pool) -> None:
+    def zeroes_the_pool(x):
+        pool[:] = 0
+        return torch.zeros(8)
+
+    operator = pooled(zeroes_the_pool, pool)
+    found = judged(operator, case_of(operator, layout="own", inputs="own"))
+    assert found.verdict is Verdict.FAIL
+    assert found.observation.outputs[0].rejected == 8
+
+
+@pytest.mark.parametrize("pool", TENSORS.values(), ids=TENSORS)
+def test_reading_a_global_is_honest(pool) -> None:
+    operator = pooled(lambda x: torch.as_tensor(x) + torch.as_tensor(pool), pool)
+    found = judged(operator, case_of(operator, layout="own", inputs="own"))
+    assert (found.verdict, found.findings) == (Verdict.PASS, ())
+
+
+def reference_of_two(x):
+    return 2 * x
+
+
+def test_entering_the_reference_is_remarked_and_passes() -> None:
+    found = verdict_of(lambda x: reference_of_two(x) + 0, reference_of_two)
+    assert (found.verdict, top(found)) == (Verdict.PASS, "cheating")
+    assert found.findings[0].confidence == 0.5
+    assert found.findings[0].evidence["reference"] == "torch"
+
+
+def test_a_reference_found_on_the_stack_is_remarked() -> None:
+    def reference(x):
+        return 2 * x
+
+    def climbs(x):
+        frame = sys._getframe()
+        while frame is not None:
+            operator = getattr(frame.f_locals.get("self"), "operator", None)
+            if isinstance(operator, Operator):
+                return next(iter(operator.references.values()))(x)
+            frame = frame.f_back
+        return x + x
+
+    assert top(verdict_of(climbs, reference)) == "cheating"
+
+
+@pytest.mark.parametrize(
+    ("function", "reference"),
+    [
+        (reference_of_two, reference_of_two),
+        (lambda x: torch.nn.functional.silu(x) + 0, torch.nn.functional.silu),
+        (lambda x: x + x, reference_of_two),
+    ],
+    ids=["the reference itself", "the framework's function", "its own work"],
+)
+def test_what_is_no_foul_is_not_remarked(function, reference) -> None:
+    found = verdict_of(function, reference, kind="transcendental")
+    assert (found.verdict, found.findings) == (Verdict.PASS, ())
+
+
+def test_watching_leaves_another_profiler_alone() -> None:
+    seen = []
+    sys.setprofile(lambda *event: seen.append(event[1]))
+    try:
+        found = verdict_of(lambda x: reference_of_two(x) + 0, reference_of_two)
+        kept = sys.getprofile() is not None
+    finally:
+        sys.setprofile(None)
+    assert kept
+    assert found.findings == ()
+
+
+# -- shapes and memory -------------------------------------------------------------------------------------------------
+
+
+def test_a_broadcastable_output_is_no_output() -> None:
+    operator = Operator(
+        "means",
+        lambda x: x.mean(-1),
+        {"x": tensor("M N")},
+        {"torch": lambda x: x.mean(-1, keepdim=True)},
+        kind="reduction",
+        dims={"M": 4, "N": 8},
+    )
+    found = judged(operator, case_of(operator))
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "broadcasting")
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [torch.empty_like, lambda x: torch.from_numpy(np.empty(tuple(x.shape), dtype=np.float32))],
+    ids=["torch", "numpy"],
+)
+def test_memory_recycled_from_the_reference_is_no_output(memory) -> None:
+    operator = unary(memory)
+    case = case_of(operator, N=300)
+    honest = unary(lambda x: x + x)
+    assert judged(honest, case_of(honest, N=300)).verdict is Verdict.PASS  # its reference's memory is free now
+    assert judged(operator, case).verdict is Verdict.FAIL
+
+
+# -- one row alone -----------------------------------------------------------------------------------------------------
+
+
+def softmax(function, *, promised: bool = True, **dims: int) -> Operator:
+    return Operator(
+        "rows",
+        function,
+        {"x": tensor("B H"), "scale": tensor("H")},
+        {"torch": lambda x, scale: torch.softmax(x, -1) * scale},
+        kind="softmax",
+        dims={"B": 1, "H": 40, **dims},
+        contract=Contract(batch_invariant=promised),
+    )
+
+
+def by_rows(x, scale):
+    """Another last bit where there are several rows, as a kernel that splits its sum by the size of the batch has."""
+    return torch.softmax(x, -1) * scale * (1 + 2**-23 * (x.shape[0] > 1))
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_a_row_that_depends_on_the_batch_breaks_a_promise(rows: int) -> None:
+    operator = softmax(by_rows, B=rows)
+    found = judged(operator, case_of(operator))
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "accumulation_order")
+    assert found.findings[0].evidence["rows"] == max(rows, 3)
+    assert found.findings[0].evidence["differing"] >= 30
+
+
+def test_nobody_asks_where_nothing_is_promised() -> None:
+    operator = softmax(by_rows, promised=False)
+    assert reading(operator, Property.BATCH_INVARIANCE) is None
+    assert judged(operator, case_of(operator)).verdict is Verdict.PASS
+
+
+def test_independent_rows_keep_the_promise() -> None:
+    found = reading(softmax(lambda x, scale: torch.softmax(x, -1) * scale), Property.BATCH_INVARIANCE)
+    assert found is not None
+    assert (found.compared, found.broken) == (40, 0)
+
+
+def test_a_dim_that_is_no_batch_is_not_cut() -> None:
+    """H leads an argument and is inside another; nothing leads every output alone."""
+    operator = Operator(
+        "gram",
+        lambda x: x @ x.T,
+        {"x": tensor("N N")},
+        {"torch": lambda x: x @ x.T},
+        kind="matmul",
+        dims={"N": 6},
+        contract=Contract(batch_invariant=True),
+    )
+    assert reading(operator, Property.BATCH_INVARIANCE) is None
+
+
+# -- torch.library -----------------------------------------------------------------------------------------------------
+
+
+@torch.library.custom_op("opsdebug_tests::doubled", mutates_args=())
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x + x
+
+
+@doubled.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("opsdebug_tests::undeclared", mutates_args=())
+def undeclared(x: torch.Tensor) -> torch.Tensor:
+    result = x + x
+    x.add_(1)
+    return result
+
+
+@undeclared.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("opsdebug_tests::untraceable", mutates_args=())
+def untraceable(x: torch.Tensor) -> torch.Tensor:
+    return x + x
+
+
+@pytest.mark.parametrize(
+    "function", [doubled, torch.ops.opsdebug_tests.doubled.default], ids=["definition", "overload"]
+)
+def test_opcheck_is_content_with_a_sound_operator(function) -> None:
+    operator = Operator("doubled", function, {"x": tensor("N")}, {"torch": lambda x: 2 * x}, dims={"N": 6})
+    found = reading(operator, Property.OPCHECK)
+    assert found is not None
+    assert (found.compared, found.broken) == (3, 0)
+    assert judged(operator, case_of(operator)).findings == ()
+
+
+def test_an_undeclared_write_fails_and_opcheck_agrees() -> None:
+    operator = Operator("undeclared", undeclared, {"x": tensor("N")}, {"torch": lambda x: 2 * x}, dims={"N": 6})
+    found = judged(operator, case_of(operator))
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "input_mutated")
+    assert any("opcheck" in finding.statement for finding in found.findings)
+
+
+def test_what_cannot_be_traced_passes_with_a_remark() -> None:
+    operator = Operator("untraceable", untraceable, {"x": tensor("N")}, {"torch": lambda x: 2 * x}, dims={"N": 6})
+    found = judged(operator, case_of(operator))
+    assert found.verdict is Verdict.PASS
+    assert [finding.statement.split(": ")[0] for finding in found.findings] == [
+        "`torch.library.opcheck` test_faketensor"
+    ]
+
+
+def test_plain_functions_are_not_handed_to_opcheck() -> None:
+    assert reading(unary(lambda x: x + x), Property.OPCHECK) is None
+
+
+def test_readings_cross_the_pipe() -> None:
+    observation = run(unary(lambda x: x + x))
+    assert observation.status is Status.RAN
+    assert observation.properties
+    assert decode(encode(observation), type(observation)) == observation
