@@ -90,14 +90,21 @@ def _in_region(reading: RegionReading, split: Split) -> str:
     """What the split of the whole output says of the region's own elements."""
     inside = reading.inside
     good = inside.elements - inside.bad
-    side = {Relation.ABOVE: "beyond the threshold", Relation.BELOW: "below the threshold"}.get(split.relation, "there")
+    does = _DOES[split.relation].format(split.threshold)
     if not inside.bad:
-        matching = f"{split.region_good:,}" if split.region_good else "none"
-        return f"no element of the region is bad: {matching} of its {good:,} elements lie {side}; {_elsewhere(reading)}"
+        where = f"at {split.region_good:,} of its {good:,} elements" if split.region_good else "nowhere in it"
+        return f"no element of the region is bad: {split.feature} {does} {where}; {_elsewhere(reading)}"
     return (
-        f"in the region {split.region_bad:,} of {inside.bad:,} bad elements lie {side} ({split.statement}), and "
+        f"in the region {split.feature} {does} at {split.region_bad:,} of {inside.bad:,} bad elements and at "
         f"{split.region_good:,} of {good:,} good ones"
     )
+
+
+_DOES = {
+    Relation.ABOVE: "exceeds the threshold {:.9g}",
+    Relation.BELOW: "lies below the threshold {:.9g}",
+    Relation.EQUAL: "is {:.9g}",
+}
 
 
 def _elsewhere(reading: RegionReading) -> str:
