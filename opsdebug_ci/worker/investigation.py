@@ -16,10 +16,11 @@ from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns import patterns
 from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.probes import PROBES
+from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 
 CASE_S = 4.0
-"""Seconds one failed case may be investigated."""
+"""Seconds of work one failed case may be investigated."""
 
 OPERATOR_S = 20.0
 """Seconds all failed cases of one operator may be, in one worker; what explained earlier ones is still tried then."""
@@ -46,21 +47,21 @@ _SPENT: weakref.WeakKeyDictionary[Operator, _Spent] = weakref.WeakKeyDictionary(
 
 
 def investigate(
-    operator: Operator, failures: Sequence[Failure], scene_until: Callable[[int], Scene]
+    operator: Operator, failures: Sequence[Failure], scene_within: Callable[[Budget], Scene]
 ) -> tuple[Clue, ...]:
     """Clues for every failing output, most probable first per output.
 
     Args:
         operator: whose failures these are.
         failures: one per failing output.
-        scene_until: makes the scene to probe, given when probing ends on the clock of `Scene.deadline_ns`.
+        scene_within: makes the scene to probe, given how long probing may go on.
     """
     spent = _SPENT.setdefault(operator, _Spent())
     allowed_s = CASE_S if spent.seconds < OPERATOR_S else HURRY_S
-    started_ns = time.perf_counter_ns()
-    scene = scene_until(started_ns + int(allowed_s * 1e9))
+    started_s = time.thread_time()
+    scene = scene_within(Budget(allowed_s))
     clues = tuple(clue for failure in failures for clue in _clues(scene, failure))
-    spent.seconds += (time.perf_counter_ns() - started_ns) / 1e9
+    spent.seconds += time.thread_time() - started_s
     return clues
 
 

@@ -5,7 +5,6 @@ Decides the order of the alterations and how their explanations are told. Delibe
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.variants import ARGUMENT_RULES, Alternative, Call, alternatives, explain, read_call
 from opsdebug_ci.numerics.variants.explanation import Explanation
 from opsdebug_ci.operators import Operator
+from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 
 MOST_CALLS = 300
@@ -76,10 +76,10 @@ def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
     known = _SUCCESSES.setdefault(scene.operator, [])
     ordered = sorted(recorded, key=lambda item: (item.alteration not in known, -item.alternative.weight))
     best: list[tuple[Explanation, _Candidate]] = []
-    until = min(scene.deadline_ns, time.perf_counter_ns() + int(MOST_SECONDS * 1e9))
+    budget = Budget(MOST_SECONDS, within=scene.budget)
     tried = 0
     for candidate in ordered:
-        if time.perf_counter_ns() > until:
+        if budget.expired:
             break
         tried += 1
         explanation = _explanation(scene, failure, candidate.alteration)

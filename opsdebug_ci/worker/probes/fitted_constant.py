@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.variants import explain, read_call
 from opsdebug_ci.numerics.variants.constants import MAKERS, cause_of, numbers
+from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 
 RULE = "fitted_constant"
@@ -70,9 +70,9 @@ def fitted_constant(scene: Scene, failure: Failure) -> Iterator[Clue]:
     outputs = scene.reference(scene.arguments, noted)
     if outputs is None or position >= len(outputs) or outputs[position].shape != failure.actual.shape:
         return
-    until = min(scene.deadline_ns, time.perf_counter_ns() + int(MOST_SECONDS * 1e9))
+    budget = Budget(MOST_SECONDS, within=scene.budget)
     for place in noted.places:
-        if time.perf_counter_ns() > until:
+        if budget.expired:
             return
         value = _fit(scene, failure, position, place, outputs[position])
         if value is not None:

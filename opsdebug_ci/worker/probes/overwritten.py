@@ -63,9 +63,8 @@ def _imitations(
 
 
 def _written_over(scene: Scene, name: str, position: int, axis: int, *, backward: bool) -> torch.Tensor | None:
-    """Each slice is computed from the buffer as it is then, and written into it."""
-    value: torch.Tensor = scene.arguments[name]
-    buffer = value.double().clone() if value.is_floating_point() else value.clone()
+    """Each slice is computed from the buffer as it is then, and written into it, rounded to its dtype."""
+    buffer: torch.Tensor = scene.arguments[name].clone()
     size = buffer.shape[axis]
     for place in range(size - 1, -1, -1) if backward else range(size):
         if scene.expired:

@@ -5,7 +5,6 @@ Decides how probes run: on copies, isolated, within one budget of time. Delibera
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault, Outputs
+from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.references import References
 
 Verify = Callable[[Case, "Arguments | None"], Observation]
@@ -48,13 +48,13 @@ class Scene:
     verify: Verify
     """Runs a case without looking for causes."""
 
-    deadline_ns: int
-    """When probing ends, on the monotonic clock of `time.perf_counter_ns`."""
+    budget: Budget
+    """How long probing may go on."""
 
     @property
     def expired(self) -> bool:
         """The budget is used up: begin nothing new."""
-        return time.perf_counter_ns() >= self.deadline_ns
+        return self.budget.expired
 
     def launch(self, arguments: Arguments) -> Outputs | None:
         """Outputs of one plain launch on copies of `arguments`; None when it ends in anything else."""
