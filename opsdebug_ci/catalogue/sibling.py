@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from opsdebug_ci import Operator
+from opsdebug_ci import Contract, Operator
 
 
 def sibling(
@@ -13,9 +13,10 @@ def sibling(
     name: str,
     function: Callable[..., Any],
     *,
-    inputs: Mapping[str, object] | None = None,
+    inputs: Mapping[str, object] | Callable[..., Any] | None = None,
     dtypes: Sequence[str] | None = None,
     dims: Mapping[str, int] | None = None,
+    contract: Contract | None = None,
     devices: Sequence[str] | None = None,
 ) -> Operator:
     """`original` with another name and function, and with what is given replaced."""
@@ -27,7 +28,7 @@ def sibling(
         kind=original.kinds,
         dtypes=original.dtypes if dtypes is None else dtypes,
         dims=original.dims if dims is None else dims,
-        contract=original.contract,
+        contract=original.contract if contract is None else contract,
         cost=original.cost_function,
         requires=original.requires_function,
         devices=original.devices if devices is None else devices,

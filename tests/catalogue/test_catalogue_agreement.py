@@ -9,11 +9,11 @@ from catalogue_inputs import FAMILIES, LAYOUTS, SPECIAL, accepts_special, argume
 
 from opsdebug_ci import Operator
 from opsdebug_ci.catalogue import OPERATORS, attention, softmaxes
-from opsdebug_ci.catalogue.planted import PLANTED
+from opsdebug_ci.catalogue.planted import edges, numbers, placement, special
 from opsdebug_ci.catalogue.sibling import sibling
 from opsdebug_ci.model.vocabulary import ReferenceKind
 
-RIGHT = [planted.right for planted in PLANTED]
+RIGHT = [planted.right for module in (edges, numbers, placement, special) for planted in module.PLANTED]
 JUDGED = [
     pytest.param(operator, dtype, id=f"{operator.name}-{dtype}")
     for operator in [*OPERATORS, *RIGHT]

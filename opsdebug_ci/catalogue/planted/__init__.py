@@ -1,12 +1,46 @@
 """Planted defects: wrong operators that must be caught, each beside a correct twin that must be left alone.
 
-Not built-in operators: `planted.wrong` and `planted.right` are modules to configure when the tool itself is checked.
+Not built-in operators: `planted.wrong` and `planted.right` are modules to configure when the tool itself is checked,
+as `opsdebug selftest` does. `model.planted` says what each defect is and what a diagnosis should call it.
 """
 
 from __future__ import annotations
 
-from opsdebug_ci.catalogue.planted import edges, numbers, placement, special
+from opsdebug_ci.catalogue.planted import (
+    addresses,
+    behaviour,
+    compiled,
+    edges,
+    extremes,
+    memory,
+    numbers,
+    placement,
+    precision,
+    semantics,
+    special,
+    tails,
+    triton_defects,
+)
 from opsdebug_ci.catalogue.planted.value import Planted as Planted
 
-PLANTED: tuple[Planted, ...] = (*edges.PLANTED, *numbers.PLANTED, *placement.PLANTED, *special.PLANTED)
-"""Every planted defect."""
+_MODULES = (
+    edges,
+    tails,
+    placement,
+    addresses,
+    numbers,
+    precision,
+    special,
+    extremes,
+    memory,
+    semantics,
+    behaviour,
+    compiled,
+    triton_defects,
+)
+
+PLANTED: tuple[Planted, ...] = tuple(planted for module in _MODULES for planted in module.PLANTED)
+"""Every planted defect that can run on this machine."""
+
+UNAVAILABLE: dict[str, str] = {**compiled.UNAVAILABLE, **triton_defects.UNAVAILABLE}
+"""Name of each defect that cannot run here -> the reason, in a sentence."""

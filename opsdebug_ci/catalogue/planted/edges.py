@@ -13,7 +13,6 @@ from opsdebug_ci.catalogue.attention import attention_causal
 from opsdebug_ci.catalogue.elementwise import FLOATS, SHAPE, add
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.catalogue.products import matmul
-from opsdebug_ci.model.vocabulary import Cause
 
 VECTOR = 8
 BLOCK = 16
@@ -114,8 +113,6 @@ PLANTED = [
     plant(
         add,
         "tail",
-        Cause.TAIL_MASK,
-        f"elements after the last whole vector of {VECTOR} stay zero",
         wrong=_wrong_tail,
         right=_right_tail,
         dtypes=FLOATS,
@@ -124,8 +121,6 @@ PLANTED = [
     plant(
         matmul,
         "last_k",
-        Cause.TAIL_MASK,
-        f"the inner dimension is cut to whole blocks of {BLOCK}",
         wrong=_wrong_last_k,
         right=_right_last_k,
         dtypes=FLOATS,
@@ -134,16 +129,12 @@ PLANTED = [
     plant(
         attention_causal,
         "causal",
-        Cause.MASK_SEMANTICS,
-        "every query also sees the key after it",
         wrong=_wrong_causal,
         right=_right_causal,
     ),
     plant(
         add,
         "unwritten",
-        Cause.UNINITIALISED,
-        "the last element of the output is never written",
         wrong=_wrong_unwritten,
         right=_right_unwritten,
         dtypes=FLOATS,
@@ -152,8 +143,6 @@ PLANTED = [
     plant(
         ADD_INTO,
         "unwritten_out",
-        Cause.UNINITIALISED,
-        "the last column of `out` is never written",
         wrong=_wrong_unwritten_out,
         right=_right_unwritten_out,
         dims={"B": 1, "S": 5, "H": 16},

@@ -15,7 +15,6 @@ from opsdebug_ci.catalogue.elementwise import FLOATS, SHAPE, add
 from opsdebug_ci.catalogue.normalisation import LAYER_EPS, layer_norm, normalised
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.catalogue.reductions import total
-from opsdebug_ci.model.vocabulary import Cause
 
 
 def _wrong_eps(x: torch.Tensor) -> torch.Tensor:
@@ -109,8 +108,6 @@ PLANTED = [
     plant(
         layer_norm,
         "eps",
-        Cause.WRONG_CONSTANT_EPS,
-        f"eps is {LAYER_EPS / 10:g} instead of {LAYER_EPS:g}",
         wrong=_wrong_eps,
         right=_right_eps,
         dtypes=("float32",),
@@ -119,8 +116,6 @@ PLANTED = [
     plant(
         SUBTRACT,
         "sign",
-        Cause.SIGN_FLIP,
-        "y - x instead of x - y",
         wrong=_wrong_sign,
         right=_right_sign,
         dims={"B": 1, "S": 16, "H": 64},
@@ -128,16 +123,12 @@ PLANTED = [
     plant(
         attention,
         "scale",
-        Cause.WRONG_SCALE,
-        "scores are divided by d instead of sqrt(d)",
         wrong=_wrong_scale,
         right=_right_scale,
     ),
     plant(
         total,
         "accumulator",
-        Cause.LOW_PRECISION_ACCUM,
-        "the sum is kept in float16",
         wrong=_wrong_accumulator,
         right=_right_accumulator,
         dtypes=("float16",),
@@ -146,8 +137,6 @@ PLANTED = [
     plant(
         gelu,
         "gelu",
-        Cause.APPROXIMATION,
-        "the tanh form where erf was promised",
         wrong=_wrong_gelu,
         right=_right_gelu,
         dtypes=("float32", "float16"),
@@ -156,8 +145,6 @@ PLANTED = [
     plant(
         silu,
         "dtype",
-        Cause.DTYPE_PROMOTION,
-        "float32 is returned for half-precision inputs",
         wrong=_wrong_dtype,
         right=_right_dtype,
         dtypes=("float16", "bfloat16"),
@@ -166,8 +153,6 @@ PLANTED = [
     plant(
         add,
         "rounding",
-        Cause.WRONG_ROUNDING,
-        "bfloat16 by cutting bits off instead of rounding to nearest",
         wrong=_wrong_rounding,
         right=_right_rounding,
         dtypes=("bfloat16",),

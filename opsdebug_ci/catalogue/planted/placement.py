@@ -11,7 +11,6 @@ from opsdebug_ci.catalogue.elementwise import FLOATS, SHAPE
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.catalogue.softmaxes import softmax
 from opsdebug_ci.catalogue.spatial import transpose
-from opsdebug_ci.model.vocabulary import Cause
 
 OWN_ELEMENTS = ("contiguous", "transposed", "strided", "offset", "padded")
 """Layouts in which every element has memory of its own."""
@@ -64,8 +63,6 @@ PLANTED = [
     plant(
         softmax,
         "axis",
-        Cause.WRONG_AXIS,
-        "normalised over rows instead of columns",
         wrong=_wrong_axis,
         right=_right_axis,
         dtypes=FLOATS,
@@ -74,8 +71,6 @@ PLANTED = [
     plant(
         silu,
         "stride",
-        Cause.STRIDE_VIEW,
-        "memory is read as if the view were contiguous",
         wrong=_wrong_stride,
         right=_right_stride,
         inputs={"x": tensor(SHAPE, layouts=OWN_ELEMENTS)},
@@ -84,8 +79,6 @@ PLANTED = [
     plant(
         transpose,
         "permutation",
-        Cause.LAYOUT_PERMUTATION,
-        "the axes' sizes are exchanged, not their elements",
         wrong=_wrong_permutation,
         right=_right_permutation,
         dims={"B": 1, "S": 24, "H": 40},
@@ -93,8 +86,6 @@ PLANTED = [
     plant(
         softmax,
         "mutation",
-        Cause.INPUT_MUTATED,
-        "the maximum is subtracted in the caller's tensor",
         wrong=_wrong_mutation,
         right=_right_mutation,
         inputs={"x": tensor(SHAPE, layouts=OWN_ELEMENTS)},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from opsdebug_ci.catalogue.planted import PLANTED
+from opsdebug_ci.catalogue import planted
+from opsdebug_ci.model.planted import RIGHT
 
-OPERATORS = [planted.right for planted in PLANTED]
+OPERATORS = [each.right for each in planted.PLANTED]
+
+UNAVAILABLE = {f"{RIGHT}{name}": reason for name, reason in planted.UNAVAILABLE.items()}

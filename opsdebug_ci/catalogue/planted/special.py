@@ -15,7 +15,6 @@ from opsdebug_ci.catalogue.cost import flops
 from opsdebug_ci.catalogue.elementwise import FLOATS, SHAPE
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.catalogue.reductions import total
-from opsdebug_ci.model.vocabulary import Cause
 
 
 def _wrong_nan(x: torch.Tensor) -> torch.Tensor:
@@ -101,8 +100,6 @@ PLANTED = [
     plant(
         LARGEST,
         "nan",
-        Cause.NAN_INF_HANDLING,
-        "a NaN beside a number is dropped",
         wrong=_wrong_nan,
         right=_right_nan,
         dims={"B": 1, "S": 16, "H": 32},
@@ -110,8 +107,6 @@ PLANTED = [
     plant(
         NEGATE,
         "zero",
-        Cause.DENORMAL_SIGNED_ZERO,
-        "0 - x, which makes +0 of +0",
         wrong=_wrong_zero,
         right=_right_zero,
         dims={"B": 1, "S": 16, "H": 32},
@@ -119,8 +114,6 @@ PLANTED = [
     plant(
         total,
         "empty",
-        Cause.EMPTY_OR_ZERO_DIM,
-        "the first element of a row is taken without asking whether there is one",
         wrong=_wrong_empty,
         right=_right_empty,
         dims={"B": 1, "S": 8, "H": 24},

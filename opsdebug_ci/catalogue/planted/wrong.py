@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from opsdebug_ci.catalogue.planted import PLANTED
+from opsdebug_ci.catalogue import planted
+from opsdebug_ci.model.planted import WRONG
 
-OPERATORS = [planted.wrong for planted in PLANTED]
+OPERATORS = [each.wrong for each in planted.PLANTED]
+
+UNAVAILABLE = {f"{WRONG}{name}": reason for name, reason in planted.UNAVAILABLE.items()}
