@@ -95,7 +95,7 @@ def _values(argument: _Argument, made: Mapping[str, Any]) -> torch.Tensor:
         return tensor_of(result, shape, argument.dtype, where=argument.where)
     family = _family(argument, values)
     stream = stream_for(case.seed, operator=case.operator, argument=argument.name, family=str(family))
-    return restrict(FAMILIES[family](shape, argument.dtype, stream, argument.kind), values)
+    return restrict(FAMILIES[family](shape, argument.dtype, stream, argument.kind, values), values)
 
 
 def _shape(argument: _Argument) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from opsdebug_ci.inputs.float_families import INTEGER_LIMIT
 from opsdebug_ci.inputs.generator import Whole
-from opsdebug_ci.inputs.placement import place_elements, place_rows
+from opsdebug_ci.inputs.placement import EDGE_STEPS, mask_rows, place_at_edges, place_elements, place_rows
 from opsdebug_ci.inputs.recipe import Recipe
 
 DEVIATION = 16.0
@@ -18,6 +18,12 @@ DEVIATION = 16.0
 
 UNIFORM_MAXIMUM = 99
 """Largest value of `uniform`: sums of int8 stay readable."""
+
+EDGE_HEIGHT = 100
+"""Least magnitude of the one large value in a row of `edges`: above every value of `normal`."""
+
+LEVELS = (0, -100, 100, -12)
+"""Means of the rows of `levels`."""
 
 
 def normal(recipe: Recipe) -> Whole:
@@ -108,6 +114,47 @@ def specials(recipe: Recipe) -> Whole:
 def special_rows(recipe: Recipe) -> Whole:
     """Whole rows of the extreme values and of 0."""
     return place_rows(recipe, normal(recipe), (*_limits(recipe), 0))
+
+
+def near_constant(recipe: Recipe) -> Whole:
+    """100 and its neighbours."""
+    return _within(recipe, recipe.stream.integers(recipe.count, 99, 101))
+
+
+def thresholds(recipe: Recipe) -> Whole:
+    """Powers of two and their neighbours, as far as the dtype goes, half of either sign: widths, 2**24, 2**53."""
+    low, high = _limits(recipe)
+    exponents = recipe.stream.integers(recipe.count, 0, max(0, high.bit_length() - 1))
+    beside = recipe.stream.part("beside").integers(recipe.count, -1, 1)
+    values = np.left_shift(np.int64(1), exponents) + beside
+    return _within(
+        recipe, values if low == 0 else values * (1 - 2 * recipe.stream.part("signs").integers(recipe.count, 0, 1))
+    )
+
+
+def halves(recipe: Recipe) -> Whole:
+    """Odd numbers, of which halving must round."""
+    return _within(recipe, 2 * recipe.stream.integers(recipe.count, -INTEGER_LIMIT, INTEGER_LIMIT) + 1)
+
+
+def edges(recipe: Recipe) -> Whole:
+    """One value far above, or below, the others of its row, where `edge_columns` says; bool: the only true one."""
+    if recipe.integer_format.maximum == 1:
+        return place_at_edges(recipe, np.zeros(recipe.count, dtype=np.int64), np.ones(recipe.rows, dtype=np.int64))
+    return _within(recipe, place_at_edges(recipe, normal(recipe), EDGE_HEIGHT + np.arange(recipe.rows) % EDGE_STEPS))
+
+
+def masked(recipe: Recipe) -> Whole:
+    """The lowest value where `mask_rows` hides an element."""
+    hidden, _ = mask_rows(recipe)
+    return np.where(hidden, recipe.integer_format.minimum, normal(recipe))
+
+
+def levels(recipe: Recipe) -> Whole:
+    """A few whole numbers around 0, -100, 100 and -12, row by row in turn; the only row is around -100."""
+    turn = (np.arange(recipe.rows) + (recipe.rows == 1)) % len(LEVELS)
+    narrow = recipe.stream.integers(recipe.count, -8, 8).reshape(recipe.rows, recipe.width)
+    return _within(recipe, (narrow + np.array(LEVELS)[turn, np.newaxis]).reshape(-1))
 
 
 def _limits(recipe: Recipe) -> tuple[int, int]:

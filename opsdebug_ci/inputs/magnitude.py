@@ -54,7 +54,7 @@ GROWTH: dict[Kind, Growth] = {
     Kind.SOFTMAX: _WEIGHTED_MEAN,
     Kind.LOG_SOFTMAX: _WEIGHTED_MEAN,
     Kind.ATTENTION: _WEIGHTED_MEAN,  # q . k inside, a mean of v out
-    Kind.NORM: _SUM,  # sum of squares inside; |normalised| <= sqrt(n), times a weight
+    Kind.NORM: _WEIGHTED_MEAN,  # sum of squares inside; equal magnitudes normalise to 2 at most, times a weight
     Kind.REDUCTION: _SUM,
     Kind.SCAN: _SUM,
     Kind.MATMUL: _DOT,

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from opsdebug_ci.inputs.generator import Stream
 from opsdebug_ci.model.dtype import FLOAT_FORMATS, INTEGER_FORMATS, FloatFormat, IntegerFormat
-from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.model.vocabulary import Kind, ValueDomain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """Shape, dtype, randomness and kind of one tensor to make."""
+    """Shape, dtype, randomness, kind and domain of one tensor to make."""
 
     shape: tuple[int, ...]
     """Sizes."""
@@ -25,6 +25,9 @@ class Recipe:
 
     kind: Kind
     """What the operator computes; decides how large a value may be."""
+
+    domain: ValueDomain = ValueDomain.ANY
+    """What the argument accepts; one that must not be zero divides."""
 
     @property
     def count(self) -> int:

@@ -51,6 +51,12 @@ class Family(Word):
     SIGNED_ZEROS = "signed_zeros"
     SPECIALS = "specials"
     SPECIAL_ROWS = "special_rows"
+    NEAR_CONSTANT = "near_constant"
+    THRESHOLDS = "thresholds"
+    HALVES = "halves"
+    EDGES = "edges"
+    MASKED = "masked"
+    LEVELS = "levels"
     OWN = "own"
     """The operator's own input callable decided."""
 

@@ -12,19 +12,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opsdebug_ci.inputs import FAMILIES, stream_for, torch_dtype
+from opsdebug_ci.inputs.aimed_families import BRANCH_POINTS
 from opsdebug_ci.inputs.magnitude import GROWTH, large_exponent
+from opsdebug_ci.inputs.placement import edge_columns
 from opsdebug_ci.inputs.recipe import Recipe
 from opsdebug_ci.model.dtype import DTYPE_NAMES, FLOAT_FORMATS, INTEGER_FORMATS, compute_format
 from opsdebug_ci.model.families import FAMILY_TRAITS
-from opsdebug_ci.model.vocabulary import Family, Kind
+from opsdebug_ci.model.vocabulary import Family, Kind, ValueDomain
 
 SHAPES = [(), (0,), (1,), (7,), (33,), (2, 3, 5), (0, 4), (4, 0), (64, 16)]
 BIG = (64, 128)
 
 
-def make(family: Family, shape: tuple[int, ...], dtype: str, seed: int = 0, kind: Kind = Kind.EXACT) -> torch.Tensor:
+def make(
+    family: Family,
+    shape: tuple[int, ...],
+    dtype: str,
+    seed: int = 0,
+    kind: Kind = Kind.EXACT,
+    domain: ValueDomain = ValueDomain.ANY,
+) -> torch.Tensor:
     stream = stream_for(seed, operator="op", argument="x", family=str(family))
-    return FAMILIES[family](shape, dtype, stream, kind)
+    return FAMILIES[family](shape, dtype, stream, kind, domain)
 
 
 def bits(values: torch.Tensor) -> torch.Tensor:
@@ -59,12 +68,20 @@ def test_finite_families_are_finite(family: Family, dtype: str) -> None:
         assert torch.isfinite(wide(make(family, BIG, dtype, kind=kind))).all()
 
 
+SEEDLESS = {
+    # The magnitude of a bool is always 1, the lowest bit of an odd number too, and its edges are its only true values.
+    (Family.SUBNORMAL, "bool"),
+    (Family.SUBNORMAL, "uint8"),
+    (Family.HALVES, "bool"),
+    (Family.EDGES, "bool"),
+}
+
+
 @pytest.mark.parametrize("dtype", DTYPE_NAMES)
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {Family.CONSTANT, Family.INDEX_CODED}), ids=str)
 def test_the_seed_matters(family: Family, dtype: str) -> None:
     made = {tuple(bits(make(family, BIG, dtype, seed)).reshape(-1).tolist()) for seed in range(3)}
-    # The magnitude of a bool is always 1, so `subnormal` has one reading only.
-    assert len(made) == (1 if (family, dtype) in {(Family.SUBNORMAL, "bool"), (Family.SUBNORMAL, "uint8")} else 3)
+    assert len(made) == (1 if (family, dtype) in SEEDLESS else 3)
 
 
 FLOAT_PROPERTIES: dict[Family, Callable[[torch.Tensor, str], bool]] = {
@@ -92,7 +109,20 @@ FLOAT_PROPERTIES: dict[Family, Callable[[torch.Tensor, str], bool]] = {
         and bool((x == 0).logical_and(~torch.signbit(x)).sum() >= x.numel() // 4)
         and float(x.abs().max()) > 2
     ),
+    Family.NEAR_CONSTANT: lambda x, d: (
+        abs(float(x.mean()) - 1) < 0.02 and 0.5 * nearness(d) < float(x.std()) < 1.2 * nearness(d)
+    ),
+    Family.EDGES: lambda x, d: bool((x.abs().sort(-1).values[..., -2:] > 10).sum(-1).eq(1).all()),
+    Family.LEVELS: lambda x, d: (
+        [round(float(row.mean()) / 12) for row in x[:8]] == [0, -10, 10, -1] * 2
+        and bool((x.amax(-1).reshape(-1, 4) <= torch.tensor([4.0, -112.0, 128.0, -8.0])).all())
+    ),
 }
+
+
+def nearness(dtype: str) -> float:
+    """A thousandth, or two units in the last place at 1."""
+    return max(2.0**-10, 2.0 ** (2 - FLOAT_FORMATS[dtype].precision))
 
 
 @pytest.mark.parametrize("dtype", tuple(FLOAT_FORMATS))
@@ -197,6 +227,7 @@ def test_large_stays_finite_inside(dtype: str, kind: Kind) -> None:
         ("float16", Kind.ATTENTION, (128, 64), 12),
         ("float32", Kind.SOFTMAX, (128, 64), 52),
         ("float64", Kind.NORM, (128, 64), 500),
+        ("float16", Kind.NORM, (128, 128), 12),
         ("float8_e4m3fn", Kind.MATMUL, (4096, 4096), 0),
     ],
 )
@@ -295,3 +326,86 @@ def test_float64_uniform_has_more_bits_than_float32() -> None:
     assert not torch.equal(values.float().double(), values)
     ordered = sorted(values.tolist())
     assert all(low < high for low, high in pairwise(ordered))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_thresholds_lie_on_and_on_both_sides_of_every_branch_point(dtype: str) -> None:
+    form = FLOAT_FORMATS[dtype]
+    values = wide(make(Family.THRESHOLDS, BIG, dtype)).abs()
+    step = 2.0 ** (1 - form.precision)
+    for point in BRANCH_POINTS:
+        near = values[(values - point).abs() <= point * max(1.01 * step, 2.0**-6)]
+        on = wide(torch.tensor(point).to(torch_dtype(dtype)))
+        assert float(near.min()) < float(on) < float(near.max())
+        assert bool((near == on).any())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_no_threshold_lets_a_textbook_formula_leave_float32(dtype: str) -> None:
+    widest = wide(make(Family.THRESHOLDS, (64, 1024), dtype)).abs().max().float()
+    assert widest.exp().isfinite()
+    assert float((-widest).exp()) >= 2.0**-126
+
+
+@pytest.mark.parametrize("domain", [ValueDomain.POSITIVE, ValueDomain.NONZERO])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float8_e4m3fn"])
+def test_halves_divided_by_the_divisor_of_their_row_are_midpoints(dtype: str, domain: ValueDomain) -> None:
+    values = wide(make(Family.HALVES, (7, 130), dtype, kind=Kind.QUANTIZE))
+    per_row = wide(make(Family.HALVES, (7, 1), dtype, domain=domain))
+    single = wide(make(Family.HALVES, (), dtype))
+    assert bool(((values / per_row).frac().abs() == 0.5).all())
+    assert bool(((values / single)[::3].frac().abs() == 0.5).all())
+    assert torch.equal(values / per_row, values * (1 / per_row))
+    assert float(values.abs().max()) > (6 if dtype == "float8_e4m3fn" else 120)
+    assert float(wide(make(Family.HALVES, BIG, dtype)).abs().max()) < 81
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [(0, ()), (1, (0,)), (3, (2, 0)), (8, (7, 0)), (17, (16, 0, 7, 8, 15)), (33, (32, 0, 7, 8, 15, 16, 31))],
+)
+def test_edges_are_the_ends_of_rows_and_blocks(width: int, columns: tuple[int, ...]) -> None:
+    assert tuple(column for column in edge_columns(width) if 0 <= column < width) == columns
+    if width:
+        rows = make(Family.EDGES, (len(columns), width), "float32")
+        assert rows.argmax(-1).tolist() == list(columns)
+        assert (-make(Family.EDGES, (2 * len(columns), width), "float32")).argmax(-1)[len(columns) :].tolist() == list(
+            columns
+        )
+
+
+@pytest.mark.parametrize("dtype", tuple(INTEGER_FORMATS))
+def test_the_largest_whole_number_of_a_row_is_at_an_edge_too(dtype: str) -> None:
+    rows = make(Family.EDGES, (5, 17), dtype).to(torch.int64)
+    assert rows.argmax(-1).tolist() == [16, 0, 7, 8, 15]
+    assert bool((rows.sort(-1).values[:, -2] < rows.amax(-1)).all())
+
+
+@pytest.mark.parametrize("dtype", tuple(FLOAT_FORMATS))
+@pytest.mark.parametrize("width", [1, 2, 9, 64])
+def test_masked_rows_hide_halves_and_all_but_one(dtype: str, width: int) -> None:
+    form = FLOAT_FORMATS[dtype]
+    rows = wide(make(Family.MASKED, (8, width), dtype))
+    hidden = rows == (-math.inf if form.has_infinity else -form.max_finite)
+    assert hidden.sum(-1).tolist() == [width // 2, width - 1, width // 2, width - 1] * 2
+    assert rows.isnan().sum(-1).tolist() == [0, 0, 0, 1] * 2
+    assert not hidden[1, -1]
+    assert not hidden[0, width // 2 :].any()
+    assert not hidden[2, : (width + 1) // 2].any()
+
+
+def test_the_only_row_of_levels_is_all_negative() -> None:
+    assert bool((make(Family.LEVELS, (9,), "float32") < -100).all())
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_whole_thresholds_reach_every_power_of_two_and_its_neighbours(dtype: str) -> None:
+    form = INTEGER_FORMATS[dtype]
+    values = set(make(Family.THRESHOLDS, (64, 256), dtype).to(torch.int64).abs().reshape(-1).tolist())
+    bits_held = form.maximum.bit_length() - (form.minimum < 0)
+    assert {2**e + beside for e in range(2, bits_held) for beside in (-1, 0, 1)} <= values
+
+
+@pytest.mark.parametrize("dtype", tuple(INTEGER_FORMATS))
+def test_whole_halves_are_odd(dtype: str) -> None:
+    assert bool((make(Family.HALVES, BIG, dtype).to(torch.int64) % 2 == 1).all())
