@@ -12,8 +12,8 @@ from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.description import OperatorDescription
 from opsdebug_ci.model.dims import parse_shape
 from opsdebug_ci.model.dtype import is_float
-from opsdebug_ci.model.families import families_for
-from opsdebug_ci.model.vocabulary import Family, Layout
+from opsdebug_ci.model.families import FAMILY_TRAITS, families_for
+from opsdebug_ci.model.vocabulary import Family, Kind, Layout
 from opsdebug_ci.plan.axes import Axes, lacking
 from opsdebug_ci.plan.cover import Grid, Row
 from opsdebug_ci.plan.sizes import SizePlan, dims_variants, is_hollow
@@ -24,9 +24,6 @@ PAIR_WEIGHTS: dict[tuple[str, str], int] = {
     ("dtype", "dims"): 2,
 }
 """Pairs a budget drops last. The others weigh 1; `pair_coverage` tells what was dropped."""
-
-FLOAT_ONLY: frozenset[Family] = frozenset({Family.SUBNORMAL, Family.SIGNED_ZEROS, Family.SPECIALS, Family.SPECIAL_ROWS})
-"""Families about values whole numbers do not have: subnormals, -0, NaN and infinity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +44,9 @@ class Choices:
 
     seeds: tuple[int, ...]
     """Seeds."""
+
+    kind: Kind = Kind.AUTO
+    """Kind of the operator's first output; decides which families are tried for certain."""
 
     hollow: frozenset[int] = frozenset()
     """Positions in `dims` that leave some tensor without elements."""
@@ -85,6 +85,22 @@ class Choices:
             for index, dtype in enumerate(self.dtypes)
         )
 
+    @property
+    def telling(self) -> tuple[Row, ...]:
+        """The families that show this kind's defects, with every dtype: own dims, contiguous, the seeds in turn.
+
+        A family shows little in a tiny tensor or in one whose slices repeat, and an operator may refuse a layout.
+        """
+        if 0 in self.hollow:
+            return ()
+        met = [
+            (self.dtypes.index(dtype), position)
+            for dtype in self.dtypes
+            for position, family in enumerate(self.all_families)
+            if family in self.families[dtype] and self.kind in FAMILY_TRAITS[family].shows
+        ]
+        return tuple((dtype, 0, 0, position, turn % len(self.seeds)) for turn, (dtype, position) in enumerate(met))
+
 
 def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, seeds: tuple[int, ...]) -> Choices:
     """The values on every axis: those of `axes` where it has some, else those of the operator, `sizes` and `seeds`.
@@ -95,7 +111,8 @@ def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, see
     problem = mismatch(description, axes)
     if problem:
         raise UsageError(f"operator `{description.name}`: {problem}", next_step=MISMATCH_STEP)
-    offered = {dtype: families_of(description, dtype) for dtype in axes.dtypes or description.dtypes}
+    kind = None if axes.families else description.kind  # what a person asks for is not thinned out
+    offered = {dtype: families_of(description, dtype, kind) for dtype in axes.dtypes or description.dtypes}
     wanted = {dtype: tuple(f for f in axes.families or own if f in own) for dtype, own in offered.items()}
     families = {dtype: kept for dtype, kept in wanted.items() if kept}
     dims = ({**description.dims, **axes.dims},) if axes.dims else dims_variants(description, sizes)
@@ -105,6 +122,7 @@ def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, see
         layouts=axes.layouts or layouts_of(description),
         families=families,
         seeds=axes.seeds or seeds,
+        kind=description.kind,
         hollow=frozenset(index for index, sizes_by_name in enumerate(dims) if is_hollow(description, sizes_by_name)),
     )
 
@@ -140,8 +158,11 @@ def layouts_of(description: OperatorDescription) -> tuple[Layout, ...]:
     return tuple(layout for layout in Layout if layout in accepted) or (Layout.CONTIGUOUS,)
 
 
-def families_of(description: OperatorDescription, dtype: str) -> tuple[Family, ...]:
-    """Families worth running at `dtype`: for the float arguments' domains, else those that suit whole numbers."""
+def families_of(description: OperatorDescription, dtype: str, kind: Kind | None = None) -> tuple[Family, ...]:
+    """Families that can be run at `dtype`: for the float arguments' domains, else those that suit whole numbers.
+
+    With a `kind`, those aimed at other kinds are left out.
+    """
     if description.own_inputs:
         return (Family.OWN,)
     drawn = [tensor for tensor in description.tensors if tensor.values is not None]
@@ -149,5 +170,5 @@ def families_of(description: OperatorDescription, dtype: str) -> tuple[Family, .
     domains = tuple(tensor.values for tensor in floats or drawn if tensor.values is not None)
     if not domains:
         return (Family.NORMAL,)
-    families = families_for(domains, nan=description.contract.nan)
-    return families if floats else tuple(family for family in families if family not in FLOAT_ONLY)
+    families = families_for(domains, nan=description.contract.nan, kind=kind)
+    return families if floats else tuple(family for family in families if not FAMILY_TRAITS[family].float_only)

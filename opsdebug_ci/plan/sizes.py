@@ -21,7 +21,10 @@ class SizePlan:
     """Which sizes a stage tries."""
 
     inner: tuple[int, ...]
-    """For the dim that lies innermost in memory, where vector and block masks live."""
+    """For every dim that lies innermost in memory, where vector and block masks live."""
+
+    dealt: tuple[int, ...]
+    """For the innermost dims too, but dealt out among them in turn, so that many of them need no more variants."""
 
     outer: tuple[int, ...]
     """For every other dim."""
@@ -40,17 +43,20 @@ WORK_LIMIT = 2**24
 """Largest product of all dims in a grown variant: what a textbook loop over every dim can still do in seconds."""
 
 SMOKE_SIZES = SizePlan(
-    inner=(0, 1, 3, 7, 17, 33, 65, 129, 257),
+    inner=(0, 1, 3, 7, 17, 33, 65, 129),
+    # In an order that gives each of two or three dims sizes below, on and above a border; 131 = 2 * 64 + 3
+    dealt=(2, 9, 15, 8, 32, 31, 63, 64, 16, 127, 131, 259),
     outer=(0, 1, 5, 33),
     joint=(1, 17),
     elements=2**16,
     grow=False,
 )
-"""One size from each neighbourhood of 4, 8, 16, 32, 64, 128 and 256."""
+"""Both neighbours of every vector width and block size up to 128, and rows of two blocks and three more."""
 
 FULL_SIZES = SizePlan(
     # 515 = 2 * 256 + 3 and the rest around 1024 and 2 * 1024: tiles of large kernels
     inner=(0, *TAIL_SIZES, *BLOCK_SIZES, 515, 1023, 1024, 1025, 2051),
+    dealt=(),
     outer=(0, *TAIL_SIZES, *BLOCK_SIZES, 515),
     joint=(0, 1, 2, 3, 5, 9, 17, 33),
     elements=2**22,
@@ -81,9 +87,10 @@ Shapes = tuple[tuple[DimExpression, ...], ...]
 
 
 def _wanted(own: Dims, varying: tuple[str, ...], shapes: Shapes, plan: SizePlan) -> Iterator[dict[str, int]]:
-    innermost = {name for shape in shapes if shape for name in shape[-1].names}
+    innermost = [name for name in varying if any(name in shape[-1].names for shape in shapes if shape)]
     for name in varying:
-        for size in plan.inner if name in innermost else plan.outer:
+        dealt = plan.dealt[innermost.index(name) :: len(innermost)] if name in innermost else ()
+        for size in (*plan.inner, *dealt) if name in innermost else plan.outer:
             others = tuple(other for other in varying if other != name)
             yield from _fitted({**own, name: size}, others, shapes, plan.elements)
     for size in plan.joint if len(varying) > 1 else ():

@@ -42,6 +42,9 @@ STAGE_PLANS: dict[Stage, StagePlan] = {
 }
 """Stages that are planned; `replay` runs stored bundles instead."""
 
+TELLING_SHARE = 0.4
+"""Most of a budget that goes to the families telling for a kind; the rest is left to sizes and layouts."""
+
 
 def cases(
     description: OperatorDescription,
@@ -100,7 +103,9 @@ def rows(description: OperatorDescription, choices: Choices, stage: Stage, budge
             (dtype, 0, 0, 0, seed) for seed, dtype in product(range(len(choices.seeds)), range(len(choices.dtypes)))
         )
     limit = STAGE_PLANS[stage].budget if budget is None else budget
-    return pairwise(choices.grid, first=choices.everyday, budget=limit)
+    everyday = choices.everyday
+    telling = choices.telling[: max(0, int(limit * TELLING_SHARE) - len(everyday))]
+    return pairwise(choices.grid, first=(*everyday, *telling), budget=limit)
 
 
 def choices_for(description: OperatorDescription, stage: Stage, axes: Axes) -> Choices:

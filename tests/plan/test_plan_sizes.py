@@ -8,7 +8,7 @@ from plan_notation import described
 from opsdebug_ci.model.dims import BLOCK_SIZES, TAIL_SIZES
 from opsdebug_ci.plan.sizes import FULL_SIZES, SMOKE_SIZES, SizePlan, dims_variants, is_hollow
 
-SMALL = SizePlan(inner=(0, 5, 9), outer=(3,), joint=(2,), elements=64, grow=False)
+SMALL = SizePlan(inner=(0, 5, 9), dealt=(), outer=(3,), joint=(2,), elements=64, grow=False)
 
 
 def written(text: str, plan: SizePlan = SMALL, **options: object) -> list[str]:
@@ -55,7 +55,7 @@ def test_sums_and_products_count_with_their_value() -> None:
 
 
 def test_growing_doubles_every_dim_within_the_limits() -> None:
-    plan = SizePlan(inner=(), outer=(), joint=(), elements=2**12, grow=True)
+    plan = SizePlan(inner=(), dealt=(), outer=(), joint=(), elements=2**12, grow=True)
     assert written("f(x: M N)", plan, M=4, N=8) == ["M4 N8", "M32 N64"]
     assert written("f(x: M N)", plan, M=0, N=0) == ["M0 N0"]
 
@@ -78,9 +78,32 @@ def test_full_tries_every_size_worth_trying_on_every_dim() -> None:
     assert max(math.prod(dims.values()) for dims in variants) > 2**19
 
 
-def test_smoke_tries_each_neighbourhood_on_the_innermost_dim() -> None:
+def test_smoke_tries_both_neighbours_of_every_width_on_the_innermost_dim() -> None:
     tried = {dims["H"] for dims in dims_variants(described("f(x: B S H)"), SMOKE_SIZES)}
-    assert {0, 1, 3, 7, 17, 33, 65, 129, 257} <= tried
+    assert {0, *(width + beside for width in (8, 16, 32, 64, 128) for beside in (-1, 0, 1)), 131, 259} <= tried
+
+
+def test_several_innermost_dims_share_the_sizes_that_are_dealt_out() -> None:
+    plan = SizePlan(inner=(5,), dealt=(6, 7, 9), outer=(3,), joint=(), elements=2**9, grow=False)
+    assert written("f(x: M K, y: K N)", plan, M=2, K=4, N=4) == [
+        "M2 K4 N4",
+        "M3 K4 N4",
+        "M2 K5 N4",
+        "M2 K6 N4",
+        "M2 K9 N4",
+        "M2 K4 N5",
+        "M2 K4 N7",
+    ]
+
+
+@pytest.mark.parametrize("text", ["f(x: M K, y: K N)", "f(x: H F, y: F G, z: G H)"])
+def test_each_of_a_few_innermost_dims_meets_sizes_below_on_and_above_a_width(text: str) -> None:
+    variants = dims_variants(described(text), SMOKE_SIZES)
+    for name in ("K", "N") if "K" in text else ("F", "G", "H"):
+        tried = {dims[name] for dims in variants}
+        for beside in (-1, 0, 1):
+            assert tried & {width + beside for width in (8, 16, 32, 64, 128)}
+    assert len(variants) <= 40
 
 
 @pytest.mark.parametrize(

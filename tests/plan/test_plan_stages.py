@@ -9,7 +9,7 @@ import pytest
 from plan_notation import described
 
 from opsdebug_ci.errors import InternalError, UsageError
-from opsdebug_ci.model import Case, Family, Layout, OperatorDescription, ReferenceKind, Stage, ValueDomain
+from opsdebug_ci.model import Case, Family, Kind, Layout, OperatorDescription, ReferenceKind, Stage, ValueDomain
 from opsdebug_ci.plan.axes import Axes
 from opsdebug_ci.plan.choices import families_of, layouts_of, mismatch
 from opsdebug_ci.plan.stages import STAGE_PLANS, cases, pair_coverage
@@ -51,7 +51,7 @@ def missing_pairs(found: Sequence[Case]) -> set[object]:
 
 def is_pointless(pair: dict[str, object]) -> bool:
     sizes = [size for _, size in pair["dims"]] if "dims" in pair else []  # type: ignore[attr-defined]
-    float_only = {Family.SPECIALS, Family.SPECIAL_ROWS, Family.SUBNORMAL, Family.SIGNED_ZEROS}
+    float_only = {Family.SPECIALS, Family.SPECIAL_ROWS, Family.SUBNORMAL, Family.SIGNED_ZEROS, Family.MASKED}
     return (0 in sizes and "dtype" not in pair) or (pair.get("dtype") == "int32" and pair.get("family") in float_only)
 
 
@@ -81,7 +81,7 @@ def test_a_plan_keeps_its_budget_and_still_shows_every_value(description: Operat
 
 def test_the_pairs_that_matter_most_survive_the_smoke_budget() -> None:
     numbers = {entry.axes: (entry.covered, entry.possible) for entry in pair_coverage(GELU, Stage.SMOKE, Axes())}
-    assert numbers["dtype", "family"] == (30, 30)
+    assert numbers["dtype", "family"] == (42, 42)
     assert numbers["dtype", "layout"] == (14, 14)
     assert numbers["dims", "family"][0] < numbers["dims", "family"][1]
 
@@ -92,6 +92,38 @@ def test_the_everyday_case_of_every_dtype_comes_first(stage: Stage) -> None:
         "gelu[B=1,S=128,H=128 float32 contiguous normal seed=0 cpu]",
         "gelu[B=1,S=128,H=128 bfloat16 contiguous normal seed=0 cpu]",
     ]
+
+
+NORM = replace(described("norm(x: B S H)", dtypes=("float32", "float16", "bfloat16")), kind=Kind.NORM)
+
+
+def test_families_that_show_a_kinds_defects_meet_every_dtype_at_the_operators_own_sizes() -> None:
+    telling = ["shifted", "constant", "large", "small", "near_constant", "edges"]
+    found = planned(NORM)
+    assert [(case.dtype, str(case.inputs)) for case in found[3:21]] == list(product(NORM.dtypes, telling))
+    assert {(tuple(case.dims.items()), case.layout) for case in found[:21]} == {
+        (tuple(NORM.dims.items()), Layout.CONTIGUOUS)
+    }
+    assert {case.seed for case in found[3:21]} == {0, 1, 2}
+
+
+def test_telling_families_leave_most_of_the_budget_to_sizes_and_layouts() -> None:
+    many = described("f(x: B S H)", dtypes=("float64", "float32", "float16", "bfloat16", "float8_e5m2"))
+    everyday = (tuple(many.dims.items()), Layout.CONTIGUOUS)
+    found = [(tuple(case.dims.items()), case.layout) == everyday for case in planned(many)]
+    assert all(found[:28])
+    assert sum(found) < 32
+    assert len(planned(many, budget=1)) == 5
+
+
+def test_families_aimed_at_other_kinds_are_run_when_asked_for() -> None:
+    assert Family.HALVES not in {case.inputs for case in planned(NORM)}
+    assert {case.inputs for case in planned(NORM, Stage.RUN, Axes(families=(Family.HALVES,)))} == {Family.HALVES}
+
+
+def test_an_operator_whose_own_sizes_are_empty_has_no_telling_cases() -> None:
+    hollow = replace(NORM, dims={**NORM.dims, "S": 0})
+    assert {case.inputs for case in planned(hollow) if 0 in case.dims.values()} == {Family.NORMAL}
 
 
 def test_smoke_has_three_seeds_and_full_has_five() -> None:
@@ -109,7 +141,7 @@ def test_the_same_description_gives_the_same_plan() -> None:
 
 def test_empty_tensors_are_tried_once_per_dtype_with_everyday_values() -> None:
     empty = [case for case in planned(SHORT, budget=UNLIMITED) if case.dims["N"] == 0]
-    assert [(case.dtype, case.layout, case.inputs, case.seed) for case in empty] == [
+    assert sorted((case.dtype, case.layout, case.inputs, case.seed) for case in empty) == [
         ("float32", Layout.CONTIGUOUS, Family.NORMAL, 0),
         ("int32", Layout.CONTIGUOUS, Family.NORMAL, 0),
     ]
