@@ -15,6 +15,7 @@ from opsdebug_ci.numerics.patterns.bad_slice import bad_slice
 from opsdebug_ci.numerics.patterns.block_scale import block_scale
 from opsdebug_ci.numerics.patterns.coarse_grid import coarse_grid
 from opsdebug_ci.numerics.patterns.empty_segment import empty_segment
+from opsdebug_ci.numerics.patterns.extreme_block import extreme_block
 from opsdebug_ci.numerics.patterns.index_argument import index_argument
 from opsdebug_ci.numerics.patterns.integer_width import integer_width
 from opsdebug_ci.numerics.patterns.mask_region import mask_region
@@ -47,6 +48,7 @@ PATTERNS: tuple[Pattern, ...] = (
     block_scale,
     coarse_grid,
     empty_segment,
+    extreme_block,
     index_argument,
     integer_width,
     mask_region,

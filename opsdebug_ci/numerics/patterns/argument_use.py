@@ -7,7 +7,7 @@ Deliberately knows no formula beyond that: where an argument enters otherwise, a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,13 +17,16 @@ from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns.fit import FITTING, BadElements, bad_elements, elements_at, varied
 from opsdebug_ci.numerics.patterns.placement import bad_places, coordinates
-from opsdebug_ci.numerics.patterns.uses import Use, uses
+from opsdebug_ci.numerics.patterns.uses import OTHER_CONSTANT, Use, uses
 
 SEEN = 512
 """Bad elements, and right ones, that are looked at."""
 
 LEFT = 1e-3
 """Largest share of the error's energy a use may leave: arguments are often alike."""
+
+Entries = Callable[[list[torch.Tensor]], torch.Tensor]
+"""Entries of an argument from indices of the output."""
 
 MOST_ALIGNMENTS = 6
 """Ways in which an argument's axes may be those of the output that are tried."""
@@ -82,7 +85,23 @@ def _explained(
             return Explained(use=use, entering="term")
         if use.as_factor and _as_factor(bad, proper, used) and _agrees(right, *use.values(at_right), term=False):
             return Explained(use=use, entering="factor")
-    return None
+    return _multiple(failure, bad, right, lambda at: use.values(at)[0])
+
+
+def _multiple(failure: Failure, bad: BadElements, right: BadElements, proper: Entries) -> Explained | None:
+    """The error is a multiple of the argument: the constant before it is another one."""
+    values = proper(coordinates(bad.places, tuple(failure.bad.shape)))
+    power = values.square().sum()
+    if not bool(power > 0):
+        return None
+    times = float((bad.error * values).sum() / power)
+    at_right = proper(coordinates(right.places, tuple(failure.bad.shape)))
+    fits = bad.fits(bad.expected + times * values, 2.0, LEFT)
+    if not fits or not _agrees(right, at_right, (1 + times) * at_right, term=True):
+        return None
+    text = f"has another constant before it: the error is {times:.6g} times it"
+    use = Use(text=text, values=lambda _: (values, values), term_causes=OTHER_CONSTANT, factor_causes=())
+    return Explained(use=use, entering="term")
 
 
 def _as_term(seen: BadElements, proper: torch.Tensor, used: torch.Tensor) -> bool:

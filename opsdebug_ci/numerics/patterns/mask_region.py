@@ -5,6 +5,7 @@ Decides from bool arguments, lengths per row, and differences of two positions. 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import torch
@@ -28,13 +29,17 @@ def mask_region(failure: Failure) -> Iterator[Clue]:
     """
     if failure.bad.ndim == 0 or int(torch.count_nonzero(failure.bad)) < LEAST_BAD:
         return
+    count = int(torch.count_nonzero(failure.bad))
+    evidence: dict[str, EvidenceValue] = {"bad": count, "of": failure.bad.numel()}
+    for place in _by_other_axis(failure):
+        statement = f"the {count:,} bad elements are those {place}"
+        yield failure.clue("mask_region", Cause.BROADCASTING, 0.88, statement, evidence)
+        return
     found = [*_by_mask(failure), *_by_length(failure), *_by_diagonal(failure)]
     if not found:
         return
     place, confidence = max(found, key=lambda each: each[1])
-    count = int(torch.count_nonzero(failure.bad))
     sure = confidence if count >= MANY_BAD else confidence - 0.1
-    evidence: dict[str, EvidenceValue] = {"bad": count, "of": failure.bad.numel()}
     statement = f"the {count:,} bad elements are those {place}"
     yield failure.clue("mask_region", Cause.MASK_SEMANTICS, sure, statement, evidence)
 
@@ -66,6 +71,21 @@ def _broadcast(condition: torch.Tensor, bad: torch.Tensor) -> torch.Tensor | Non
         return condition.expand(bad.shape)
     except RuntimeError:  # shapes that do not go together
         return None
+
+
+def _by_other_axis(failure: Failure) -> Iterator[str]:
+    """A one-dimensional mask of a square runs along the other axis: bad where its entries for the two differ."""
+    bad = failure.bad
+    for name, mask in failure.tensors.items():
+        if mask.dtype != torch.bool or mask.ndim != 1:
+            continue
+        for one, other in itertools.combinations(range(bad.ndim), 2):
+            if bad.shape[one] != len(mask) or bad.shape[other] != len(mask):
+                continue
+            entries = mask.to(bad.device)
+            layer = bad.movedim((one, other), (-2, -1)).reshape(-1, len(mask), len(mask)).any(0)
+            if meets(entries[:, None] != entries, layer):
+                yield f"where the entries of `{name}` for axes {one} and {other} differ: it runs along the other one"
 
 
 def _by_length(failure: Failure) -> Iterator[tuple[str, float]]:

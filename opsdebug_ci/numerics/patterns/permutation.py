@@ -15,7 +15,7 @@ from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns.fit import FITTING, BadElements, bad_elements, varied
-from opsdebug_ci.numerics.patterns.placement import MANY_BAD, coordinates
+from opsdebug_ci.numerics.patterns.placement import MANY_BAD, bad_places, coordinates
 from opsdebug_ci.numerics.patterns.rearrangements import Rearrangement, rearrangements
 
 SEEN = 512
@@ -34,7 +34,8 @@ LARGEST = 1 << 17
 def permutation(failure: Failure) -> Iterator[Clue]:
     """Fires when the bad elements are the reference's elements of other places, by one of `rearrangements`.
 
-    FITTING of the elements whose source is known hold it to the tolerance. Otherwise, when both sides hold the same
+    FITTING of the elements whose source is known hold it to the tolerance, and right elements stay right, except where
+    a distance is wrong in some place only. Otherwise, when both sides hold the same
     values in another order. Silent when the bad elements hold few distinct values: some place holds these anyway.
     Rivals: `source_index`, `argument_use`.
     """
@@ -46,7 +47,7 @@ def permutation(failure: Failure) -> Iterator[Clue]:
     at = coordinates(seen.places, shape)
     for way in rearrangements(shape):
         known = _share_known(failure, seen, at, way)
-        if known is not None:
+        if known is not None and (way.cause is Cause.STRIDE_VIEW or _keeps_right(failure, shape, way)):
             statement = f"the {count:,} bad elements are right ones in wrong places: {way.text}"
             confidence = 0.9 if known >= KNOWN else 0.82
             yield failure.clue("permutation", way.cause, confidence, statement, {**evidence, "way": way.text})
@@ -68,6 +69,16 @@ def _share_known(failure: Failure, seen: BadElements, at: list[torch.Tensor], wa
     close = gap <= torch.maximum(allowed_at(failure, sources[known]), held.abs() * 2.0**-51)
     fits = int(torch.count_nonzero(close)) >= FITTING * count and varied(seen.actual[known])
     return count / len(seen) if fits else None
+
+
+def _keeps_right(failure: Failure, shape: tuple[int, ...], way: Rearrangement) -> bool:
+    """Right elements come out right: everything was rearranged, not a part of it."""
+    places = bad_places(~failure.bad, SEEN)
+    sources, known = way.sources(coordinates(places, shape))
+    held = failure.expected.flatten()[sources[known]].double()
+    gap = (failure.actual.flatten()[places[known]].double() - held).abs()
+    close = gap <= torch.maximum(allowed_at(failure, sources[known]), held.abs() * 2.0**-51)
+    return int(torch.count_nonzero(close)) >= KNOWN * int(torch.count_nonzero(known))
 
 
 def allowed_at(failure: Failure, places: torch.Tensor) -> torch.Tensor:

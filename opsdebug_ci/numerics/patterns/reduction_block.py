@@ -23,6 +23,9 @@ SEEN = 64
 LEFT = 1e-3
 """Largest share of the error's energy the missing terms may leave: R**2 of 0.999."""
 
+FINE = 1e-4
+"""Tolerance relative to the error at which one element tells a few stretches apart by itself."""
+
 BLOCKS = tuple(2**power for power in range(2, 11))
 """Blocks of a reduction."""
 
@@ -34,12 +37,13 @@ def reduction_block(failure: Failure) -> Iterator[Clue]:
     """Fires when the error is minus, or plus, the sum of a stretch of the terms, alone or divided by their number.
 
     Stretches: the last t, the first t, and single blocks of 4 to 1,024; LEFT bounds what stays, the tolerance too.
-    With fewer than LEAST_BAD bad elements silent: some stretch fits anything. Rivals: `argument_use`.
+    Some stretch fits anything when there are fewer than LEAST_BAD bad elements: then only remainders of blocks and the
+    last term are tried, and the tolerance must be as fine as FINE. Rivals: `argument_use`.
     """
     if failure.kind not in SUMS or failure.actual.is_complex():
         return
     seen = bad_elements(failure, SEEN) or elements_at(failure, bad_places(failure.bad, SEEN))
-    if len(seen) < LEAST_BAD:
+    if not len(seen) or (_few(seen) and not bool((4 * seen.allowed <= FINE * seen.error.abs()).all())):
         return
     for summed in terms(failure, seen.places):
         found = _stretch(seen, summed)
@@ -56,7 +60,7 @@ def _stretch(seen: BadElements, summed: Terms) -> tuple[str, int, int] | None:
     count = values.shape[1]
     before = torch.nn.functional.pad(values.cumsum(1), (1, 0))
     whole = before[:, -1:]
-    for sums, bounds in _candidates(before, count):
+    for sums, bounds in _remainders(before, count) if _few(seen) else _candidates(before, count):
         best = _best(seen, sums, whole, count, [last - first for first, last in bounds])
         if best is not None:
             word, place = best
@@ -77,6 +81,17 @@ def _candidates(before: torch.Tensor, count: int) -> Iterator[tuple[torch.Tensor
             edges = torch.arange(0, count - block + 1, block)
             bounds = [(int(edge), int(edge) + block) for edge in edges]
             yield before[:, edges + block] - before[:, edges], bounds
+
+
+def _few(seen: BadElements) -> bool:
+    return len(seen) < LEAST_BAD
+
+
+def _remainders(before: torch.Tensor, count: int) -> Iterator[tuple[torch.Tensor, Bounds]]:
+    """The last term, and what blocks leave over."""
+    lengths = sorted({1, *(count % block for block in BLOCKS if block < count)} - {0})
+    edges = torch.tensor([count - length for length in lengths])
+    yield before[:, -1:] - before[:, edges], [(count - length, count) for length in lengths]
 
 
 def _best(
@@ -109,12 +124,14 @@ def _clue(failure: Failure, summed: Terms, word: str, first: int, last: int) -> 
         where = f"the first {length:,} of {count:,}"
     else:
         where = f"{first:,}..{last:,} of {count:,}"
+    wrong = int(torch.count_nonzero(failure.bad))
+    confidence = (0.9 if block else 0.87) if wrong >= LEAST_BAD else 0.8
     statement = f"terms {where} of the sum over {summed.text} are {word}"
     statement += f"; {count:,} % {block} = {length}" if block else ""
     evidence: dict[str, EvidenceValue] = {
         "terms": count,
         "first": first,
         "last": last,
-        "bad": int(torch.count_nonzero(failure.bad)),
+        "bad": wrong,
     }
-    return failure.clue("reduction_block", Cause.TAIL_MASK, 0.9 if block else 0.87, statement, evidence)
+    return failure.clue("reduction_block", Cause.TAIL_MASK, confidence, statement, evidence)

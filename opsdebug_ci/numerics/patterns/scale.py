@@ -21,12 +21,15 @@ from opsdebug_ci.numerics.patterns.fit import BadElements, bad_elements, varied
 NEAR = 0.02
 """Largest share of |factor - 1| by which a named constant may miss it; else any constant near 1 would do."""
 
+SMALLEST = 1e-140
+"""Least tolerance: its square can still be inverted."""
+
 EVERYWHERE = 0.98
 """Share of elements a wrong factor would show on that are bad: the factor is everywhere, not in some place."""
 
 
 def scale(failure: Failure) -> Iterator[Clue]:
-    """Fires when the bad elements are q times the reference, to q times the tolerance, q fitted by least squares.
+    """Fires when the bad elements are q times the reference, to q times the tolerance, q fitted by weighted least squares.
 
     Fitted: FITTING of them, and at most a hundredth of the error's energy stays. Silent about q = 0 and where the
     reference hardly varies. A q with a name is `wrong_constant_eps`, without one `wrong_scale`, -1 is `sign_flip`;
@@ -35,7 +38,7 @@ def scale(failure: Failure) -> Iterator[Clue]:
     seen = bad_elements(failure)
     if seen is None or not varied(seen.expected.abs()):
         return
-    factor = float((seen.actual * seen.expected).sum() / seen.expected.square().sum())
+    factor = _fitted(seen)
     if not math.isfinite(factor) or factor == 0 or not seen.fits(factor * seen.expected, max(1.0, abs(factor))):
         return
     spread = _uncertainty(failure, seen, factor)
@@ -67,10 +70,22 @@ def _cause(named: Constant | None, everywhere: bool) -> tuple[Cause, float]:
     return named.cause, 0.88 if everywhere else 0.75
 
 
+def _weights(seen: BadElements) -> torch.Tensor:
+    """Inverse variances up to a constant: what rounding does is proportional to the tolerance."""
+    return seen.allowed.clamp(min=SMALLEST).pow(-2)
+
+
+def _fitted(seen: BadElements) -> float:
+    """Slope through 0 by weighted least squares."""
+    weights = _weights(seen)
+    return float((weights * seen.actual * seen.expected).sum() / (weights * seen.expected.square()).sum())
+
+
 def _uncertainty(failure: Failure, seen: BadElements, factor: float) -> float:
-    """Relative: four standard errors of the least-squares slope, and four roundoffs for the constant's own rounding."""
-    residual = (seen.actual - factor * seen.expected).square().sum()
-    slope = math.sqrt(float(residual / seen.expected.square().sum()) / len(seen)) / abs(factor)
+    """Relative: four standard errors of the slope, and four roundoffs for the constant's own rounding."""
+    weights = _weights(seen)
+    residual = (weights * (seen.actual - factor * seen.expected).square()).sum()
+    slope = math.sqrt(float(residual / (weights * seen.expected.square()).sum()) / len(seen)) / abs(factor)
     return 4 * (slope + failure.compute.unit_roundoff)
 
 

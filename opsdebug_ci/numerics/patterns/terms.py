@@ -40,7 +40,11 @@ def terms(failure: Failure, places: torch.Tensor) -> Iterator[Terms]:
     for name, argument in floats.items():
         for axis in range(argument.ndim):
             if argument.shape[axis] * len(places) <= MOST_TERMS:
-                yield from _along(failure, name, argument, axis, at, floats)
+                yield from _along(failure, f"axis {axis}", (name, argument), axis, at, floats)
+        for axis in range(argument.ndim - 1):
+            merged = {other: factor.flatten(axis) for other, factor in floats.items() if factor.shape == argument.shape}
+            if merged[name].shape[axis] * len(places) <= MOST_TERMS:
+                yield from _along(failure, f"axes {axis} and up", (name, merged[name]), axis, at, merged)
     if failure.bad.ndim:
         for left, first in floats.items():
             for right, second in floats.items():
@@ -50,13 +54,14 @@ def terms(failure: Failure, places: torch.Tensor) -> Iterator[Terms]:
 
 def _along(
     failure: Failure,
-    name: str,
-    argument: torch.Tensor,
+    where: str,
+    named: tuple[str, torch.Tensor],
     axis: int,
     at: list[torch.Tensor],
     others: dict[str, torch.Tensor],
 ) -> Iterator[Terms]:
     """Over one axis, dropped from the output or kept there with size 1."""
+    name, argument = named
     rest = [size for other, size in enumerate(argument.shape) if other != axis]
     indices = [index for index, size in zip(at, failure.bad.shape, strict=True) if size != 1 or len(rest) == len(at)]
     wide = [size for size in rest if size != 1] if len(rest) != len(at) else rest
@@ -65,13 +70,13 @@ def _along(
     moved = argument.movedim(axis, -1)
     flat = moved.reshape(*wide, argument.shape[axis])
     values = (flat[tuple(indices)] if indices else flat.expand(len(at[0]) if at else 1, -1)).double()
-    yield Terms(text=f"`{name}` along axis {axis}", values=values)
-    yield Terms(text=f"`{name}`**2 along axis {axis}", values=values.square())
+    yield Terms(text=f"`{name}` along {where}", values=values)
+    yield Terms(text=f"`{name}`**2 along {where}", values=values.square())
     for other, factor in others.items():
         if other > name and factor.shape == argument.shape:
             paired = factor.movedim(axis, -1).reshape(*wide, argument.shape[axis])
             weights = (paired[tuple(indices)] if indices else paired.expand(len(values), -1)).double()
-            yield Terms(text=f"`{name}` * `{other}` along axis {axis}", values=values * weights)
+            yield Terms(text=f"`{name}` * `{other}` along {where}", values=values * weights)
 
 
 def _product(
@@ -93,4 +98,5 @@ def _product(
         return
     for text, matrix in ((f"`{one}` @ `{two}`", second.mT), (f"`{one}` @ `{two}`.T", second)):
         if matrix.shape[-1] == depth and matrix.shape[-2] == shape[-1]:
-            yield Terms(text=text, values=rows * matrix[(*batch, at[-1])].double())
+            index = (*batch, at[-1])
+            yield Terms(text=text, values=rows * matrix[index].double())

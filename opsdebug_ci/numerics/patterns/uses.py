@@ -26,6 +26,7 @@ NEIGHBOUR: Causes = ((Cause.STRIDE_VIEW, 0.8),)
 REVERSED: Causes = ((Cause.LAYOUT_PERMUTATION, 0.85),)
 ABSENT_TERM: Causes = ((Cause.WRONG_DEFAULT, 0.8),)
 WRONG_FACTOR: Causes = ((Cause.WRONG_SCALE, 0.85), (Cause.WRONG_DEFAULT, 0.6))
+OTHER_CONSTANT: Causes = ((Cause.WRONG_CONSTANT_EPS, 0.76),)
 OPPOSITE: Causes = ((Cause.SIGN_FLIP, 0.88),)
 
 
@@ -126,10 +127,14 @@ def _of_value(by_value: ByValue) -> Iterator[Use]:
     yield Use(text="is left out", values=by_value(torch.ones_like), term_causes=(), factor_causes=WRONG_FACTOR)
     yield Use(text="has the other sign", values=by_value(torch.neg), term_causes=OPPOSITE, factor_causes=())
     yield Use(text="enters twice", values=by_value(lambda v: 2 * v), term_causes=ABSENT_TERM, factor_causes=())
-    yield Use(text="enters twice", values=by_value(torch.square), term_causes=(), factor_causes=WRONG_FACTOR)
-    yield Use(
-        text="divides instead of multiplying",
-        values=by_value(lambda v: 1 / v),
-        term_causes=(),
-        factor_causes=WRONG_FACTOR,
-    )
+    for text, change in (
+        ("enters once more than it should, or the division by it is missing", torch.square),
+        ("divides instead of multiplying", torch.reciprocal),
+        ("multiplies instead of dividing", _cubed),
+    ):
+        yield Use(text=text, values=by_value(change), term_causes=(), factor_causes=WRONG_FACTOR)
+
+
+def _cubed(values: torch.Tensor) -> torch.Tensor:
+    """One power for the division that should be, two for what stands in its place."""
+    return values**3

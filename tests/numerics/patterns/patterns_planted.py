@@ -19,6 +19,7 @@ ROWS = normal(50, 64)
 BIAS = normal(50, 64, seed=1)
 WEIGHT = normal(64, seed=2).abs() + 0.5
 MASK = torch.rand((50, 64), generator=torch.Generator().manual_seed(3)) < 0.2
+BARRED = normal(32, seed=9) > 0.5
 A, B = normal(24, 70), normal(70, 30, seed=1)
 IDS = whole(0, 1000, 128)
 OFFSETS = (IDS * 64).to(torch.int16).long()
@@ -86,6 +87,16 @@ PLANTED: dict[str, tuple[str, Cause, Callable[[], Failure]]] = {
         "reduction_block",
         Cause.TAIL_MASK,
         lambda: failing((A[:, :64].double() @ B[:64].double()).float(), A.double() @ B.double(), a=A, b=B),
+    ),
+    "end of rows not looked at": (
+        "extreme_block",
+        Cause.TAIL_MASK,
+        lambda: failing(X[:, :64].amax(1), X.amax(1), x=X),
+    ),
+    "mask along the other axis": (
+        "mask_region",
+        Cause.BROADCASTING,
+        lambda: failing(SQUARE.masked_fill(BARRED[:, None], -9.0), SQUARE.masked_fill(BARRED, -9.0), m=BARRED),
     ),
     "index wraps": ("index_argument", Cause.INDEX_OVERFLOW, _wrapped_rows),
     "ignored targets": (
