@@ -29,6 +29,7 @@ BROAD_EXCEPTS = {
     "worker.launches": "around the operator",
     "worker.properties.gradients": "around the reference's trial run with gradients on",
     "worker.references": "around references, and around finding out whether one can be lifted",
+    "worker.watched_runs": "around references while they are watched",
     "inputs.returned": "around values functions and scalars of the user",
     "operators.discovery": "around the import of the user's modules",
 }
@@ -41,6 +42,7 @@ OTHER_ERRORS = {
     "execution.boot": {"ImportError": "runs before the package can be imported"},
     "worker.launches": {"OperatorFault": "carries the operator's own exception", "NotAnOutput": "a fact, no error"},
     "worker.references": {"NotLiftable": "a fact about a reference, no error"},
+    "worker.watched_runs": {"Inconstant": "a fact about a reference, no error"},
     "store.directory": {"NotADirectoryError": "told by the handler of every other reason not to write there"},
     "cli": {"SystemExit": "the end of the process"},
     "cli.report": {"BadParameter": "click's own, for a wrong option"},
