@@ -87,11 +87,11 @@ class References:
         return answers
 
     def altered(self, arguments: Arguments, observer: NodeObserver | None) -> Tensors:
-        """Outputs of the torch reference in float64 on other arguments, or with results of its steps replaced.
+        """Outputs of the first reference in float64 on other arguments, or with results of its steps replaced.
 
         Raises whatever the reference raises. References of `quantize` kinds run as they are written.
         """
-        function = self._operator.references[ReferenceKind.TORCH]
+        function = next(self._operator.references[kind] for kind in SPREAD_AROUND if kind in self._operator.references)
         lifting = not any(kind is Kind.QUANTIZE for kind in self._kinds())
         copies = clone_values(arguments.values)
         own = Arguments(names=arguments.names, values=copies, by_keyword=arguments.by_keyword)

@@ -13,9 +13,11 @@ from opsdebug_ci.worker.probes.altered_reference import altered_reference
 from opsdebug_ci.worker.probes.contiguous_copy import contiguous_copy
 from opsdebug_ci.worker.probes.fitted_constant import fitted_constant
 from opsdebug_ci.worker.probes.foreign_bytes import foreign_bytes
+from opsdebug_ci.worker.probes.growth import growth
 from opsdebug_ci.worker.probes.overwritten import overwritten
 from opsdebug_ci.worker.probes.scene import Scene as Scene
 from opsdebug_ci.worker.probes.sizes import sizes
+from opsdebug_ci.worker.probes.tamed_values import tamed_values
 
 Probe = Callable[[Scene, Failure], Iterable[Clue]]
 """Yields nothing when it has nothing to say. Its docstring says what it launches and what it is told apart from."""
@@ -27,5 +29,7 @@ PROBES: tuple[Probe, ...] = (
     fitted_constant,
     sizes,
     overwritten,
+    tamed_values,
+    growth,
 )
 """Every probe, the most telling first: what comes late may find the time used up."""

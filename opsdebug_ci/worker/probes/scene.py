@@ -90,7 +90,11 @@ class Scene:
 
     def passes_at(self, dims: Mapping[str, int]) -> bool | None:
         """Whether the operator is right at other dims, all else as in the case; None when that cannot be said."""
-        return _passed(self.verify(replace(self.case, dims={**self.case.dims, **dims}), None))
+        return _passed(self.observe_at(dims))
+
+    def observe_at(self, dims: Mapping[str, int]) -> Observation:
+        """What happens at other dims, all else as in the case."""
+        return self.verify(replace(self.case, dims={**self.case.dims, **dims}), None)
 
 
 def _passed(observation: Observation) -> bool | None:

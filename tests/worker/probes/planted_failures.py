@@ -125,6 +125,19 @@ def _window_of_memory(x: torch.Tensor) -> torch.Tensor:
     return torch.as_strided(x, (len(x), 3), (1, 1), x.storage_offset() - 1).sum(-1)
 
 
+def _afraid_of_nan(x: torch.Tensor) -> torch.Tensor:
+    """Computes another function altogether when a NaN is anywhere."""
+    return x.exp() - (0.3 * x.cos() if bool(torch.isnan(x).any()) else 0)
+
+
+def _narrow_running_sum(x: torch.Tensor) -> torch.Tensor:
+    """A running sum of 16 interleaved lanes in bfloat16: an order that no alteration of the reference has."""
+    total = torch.zeros(x.shape[0], 16, dtype=torch.bfloat16)
+    for start in range(0, x.shape[1], 16):
+        total = total + x[:, start : start + 16].to(torch.bfloat16)
+    return total.float().sum(-1)
+
+
 def _vector_lanes(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([x[: len(x) // 8 * 8] ** 3 + 1, torch.full((len(x) % 8,), 0.125)])
 
@@ -467,6 +480,26 @@ PLANTED = (
         lambda x: torch.cat([x[:1], x[1:] + x[:-1]]),
         _pair_sums_in_place,
         size=40,
+    ),
+    PlantedFailure(
+        "afraid_of_nan",
+        "tamed_values",
+        Cause.NAN_INF_HANDLING,
+        lambda seed, n: [torch.where(torch.arange(n) == 7, math.nan, normal(seed, n))],
+        torch.exp,
+        _afraid_of_nan,
+        says="without the NaN in `x`",
+    ),
+    PlantedFailure(
+        "narrow_running_sum",
+        "growth",
+        Cause.LOW_PRECISION_ACCUM,
+        lambda seed, n: [normal(seed, 32, n)],
+        lambda x: x.sum(-1),
+        _narrow_running_sum,
+        size=1024,
+        kind="reduction",
+        says="running sum of a coarser format",
     ),
 )
 """At least one for every rule of the library and every probe."""
