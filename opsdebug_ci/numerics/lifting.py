@@ -1,12 +1,14 @@
 """Running a torch reference in float64, whatever precision it was written for.
 
 Decides how casts inside a reference are read: a cast to float16, bfloat16 or float32 is an implementation detail of
-working precision and is lifted to float64; casts to integers, bool and float8 are meaning and stay.
+working precision and is lifted to float64; casts to integers, bool and float8 are meaning and stay. A Python number is
+float64 only in writing: where it meets a working precision it is rounded to float32, which is what torch computes with.
 Deliberately does not judge whether lifting is sensible for an operator: `quantize` kinds never come here.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -27,6 +29,13 @@ LIFTED_DTYPES = {
 """Working precisions and what they become; every other dtype is left alone."""
 
 
+_CONSTANT = torch.float32
+"""Format in which torch computes with a Python number that meets one of LIFTED_DTYPES (its `opmath` type)."""
+
+_NARROW_MARK = "opsdebug_was_narrow"
+"""Attribute of a tensor that `widen` made out of a narrower one."""
+
+
 class NodeObserver(Protocol):
     """Sees every ATen call of a lifted run, with its arguments as they were before, and may replace its result."""
 
@@ -39,6 +48,7 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
     def __init__(self, observer: NodeObserver | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # as above
         self._observer = observer
+        self._narrow = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -50,6 +60,10 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
     ) -> Any:
         if func is torch.ops.aten.view.dtype and args[0].is_floating_point():
             raise ReferenceFaultError("the torch reference reinterprets float bits, so it means nothing in float64")
+        # Everything computed from a widened argument had its precision; one such argument speaks for the whole run.
+        self._narrow = self._narrow or any(hasattr(value, _NARROW_MARK) for value in args)
+        if self._narrow:
+            args = tree_map(_rounded_constant, args)
         wide = {name: tree_map(_lift_dtype, value) for name, value in (kwargs or {}).items()}
         if _writes(func):
             before = args if self._observer is None else _copied_where_written(func, args)
@@ -108,6 +122,12 @@ def widen(value: Any) -> Any:
         return value.detach()
     if value.numel() == 0:
         return torch.empty_strided(value.shape, value.stride(), dtype=dtype, device=value.device)
+    wide = _widened(value, dtype)
+    setattr(wide, _NARROW_MARK, True)  # NOTE: read by LiftedMode, the only thing between here and the reference
+    return wide
+
+
+def _widened(value: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     span = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
     covered = value.detach().as_strided((span,), (1,), value.storage_offset())
     return covered.to(dtype).as_strided(value.shape, value.stride())
@@ -117,6 +137,14 @@ def call_lifted(call: Callable[[], Any], observer: NodeObserver | None = None) -
     """Result of `call()` in a lifted run. The caller widens the arguments."""
     with lifted(observer):
         return call()
+
+
+def _rounded_constant(value: Any) -> Any:
+    """A Python float as float32 has it; itself where that overflows, and anything else as it is."""
+    if not isinstance(value, float):
+        return value
+    rounded = torch.tensor(value, dtype=_CONSTANT).item()
+    return rounded if math.isfinite(rounded) else value
 
 
 def _lift_dtype(value: Any) -> Any:
