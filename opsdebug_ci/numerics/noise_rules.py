@@ -191,6 +191,8 @@ RULES: dict[str, Rule] = {
     "upsample_bilinear2d": norm_noise.noisy_interpolation,
     "upsample_bicubic2d": norm_noise.noisy_interpolation,
     "upsample_trilinear3d": norm_noise.noisy_interpolation,
+    "grid_sampler_2d": norm_noise.noisy_grid_sample,
+    "grid_sampler_3d": norm_noise.noisy_grid_sample,
     "addcmul": _multiply_add,
     "addcdiv": _multiply_add,
     "lerp": _multiply_add,

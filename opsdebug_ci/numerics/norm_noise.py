@@ -114,6 +114,16 @@ def noisy_interpolation(call: Call) -> Any:
     return call.noise.magnitude(call.result, magnitude, 4.0 + largest)
 
 
+def noisy_grid_sample(call: Call) -> Any:
+    """A coordinate ((g + 1)*size - 1)/2 is rounded at the size of g + 1, and its weights move with it."""
+    x, grid = call.args[:2]
+    if call.result.numel() == 0:
+        return call.result
+    moved = call.noise.magnitude(grid, grid.abs() + 1.0, FUNCTION_ULPS)
+    sampled = call.func(call.noise.rounding(x), moved, *call.args[2:])
+    return call.noise.rounding(sampled, FUNCTION_ULPS)
+
+
 _MAX_POOLS = {
     3: torch.nn.functional.max_pool1d,
     4: torch.nn.functional.max_pool2d,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -88,6 +88,10 @@ class Spread:
     operand: torch.Tensor | None
     """Standard deviation when operands of products are rounded as well; None where that is not forgiven."""
 
+    low: torch.Tensor | None = None
+    """Standard deviation when every step and sum is done in the operand format, as a framework without wider
+    intermediates does; None where nothing is narrower than the steps, or the kind is declared."""
+
 
 def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
     """Spread of every output of `run`.
@@ -107,6 +111,7 @@ def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
     if not visible:
         statistical = sampler.sample(worst=False, opaque=True)
     rounded = sampler.sample(worst=False, operand=arithmetic.operand) if arithmetic.operand else None
+    low = _sampled_low(sampler, opaque=not visible)
     spreads = []
     for position, output in enumerate(centre):
         terms = 1.0 if visible else max(1.0, max(sizes) / max(1, output.numel()))
@@ -116,9 +121,19 @@ def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
                 deviation=_pooled(statistical.deviation(position) * math.sqrt(terms), output),
                 worst=_pooled(coherent.largest[position] * hidden, output),
                 operand=None if rounded is None else _pooled(rounded.deviation(position), output),
+                low=None if low is None else _pooled(low.deviation(position), output),
             )
         )
     return spreads
+
+
+def _sampled_low(sampler: _Sampler, *, opaque: bool) -> _Samples | None:
+    """Runs with everything in the operand format, where one is forgiven and narrower than the steps."""
+    narrow, arithmetic = sampler.arithmetic.operand, sampler.arithmetic
+    if narrow is None or narrow.precision >= arithmetic.compute.precision:
+        return None
+    below = replace(sampler, arithmetic=replace(arithmetic, compute=narrow, accumulate=narrow))
+    return below.sample(worst=False, opaque=opaque)
 
 
 @dataclass(slots=True, kw_only=True)
