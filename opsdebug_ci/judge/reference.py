@@ -24,6 +24,27 @@ def outvoted(output: OutputReading) -> bool:
     return clears and {vote.reference for vote in dissenters(output)} == {ReferenceKind.TORCH}
 
 
+def odd_one_out(output: OutputReading) -> ReferenceKind | None:
+    """The one reference that differs while all the others agree; None with fewer than three, or when nobody is alone.
+
+    Agreement with the used reference is no differing element; among the others it is what the worker recorded.
+    """
+    differing = dissenters(output)
+    if len(output.votes) < 2 or not differing:
+        return None
+    if len(differing) == 1:
+        return differing[0].reference
+    first, *rest = differing
+    united = len(differing) == len(output.votes) and all(vote.reference in first.allies for vote in rest)
+    return output.used if united else None
+
+
+def all_differ(output: OutputReading) -> bool:
+    """Three references or more, no two of which agree."""
+    differing = dissenters(output)
+    return len(differing) >= 2 and len(differing) == len(output.votes) and not any(vote.allies for vote in differing)
+
+
 def dissent_text(vote: Vote) -> str:
     """Who disagrees, and by how much."""
     return f"`{vote.reference}` differs on {quantity(vote.elements, 'element')}{_distance(vote)}"

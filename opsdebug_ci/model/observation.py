@@ -59,6 +59,53 @@ class Vote:
     sides_with_operator: int
     """Elements the used reference rejects but this one accepts."""
 
+    allies: tuple[ReferenceKind, ...] = ()
+    """References, the used one aside, that agree with this one on every element; told only where it differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MisroundingReading:
+    """How often an output is not the rounded reference, over elements where a correct operator hardly ever misses it.
+
+    Only for outputs much narrower than the operator's steps (docs/measures.md).
+    """
+
+    visible: int
+    """Elements that count: finite, normal, with a tolerance of the steps far below one ulp of the output."""
+
+    misrounded: int
+    """Those that differ from the reference rounded to nearest."""
+
+    growing: int
+    """Those of the misrounded whose size grew."""
+
+    unexplained: int
+    """Those of the misrounded that even the worst case of the steps does not explain."""
+
+    expected_rate: float
+    """Largest rate expected of a correct operator, 0 to 1."""
+
+    flagged: bool
+    """The rate, or its bias, is beyond what a correct operator can show."""
+
+    like_framework: bool = False
+    """The framework's own result misrounds in the same way, so the flag holds nothing against the operator."""
+
+    @property
+    def rate(self) -> float:
+        """Share of the visible elements that are misrounded, 0 to 1; 0 when there are none."""
+        return self.misrounded / self.visible if self.visible else 0.0
+
+    @property
+    def growing_share(self) -> float | None:
+        """Share of the misrounded whose size grew; near 0 or 1 for a wrong constant; None when there are none."""
+        return self.growing / self.misrounded if self.misrounded else None
+
+    @property
+    def bias_z(self) -> float:
+        """Binomial z of that share against one half: (2k - m)/sqrt(m) for k of m; 0 when there are none."""
+        return (2 * self.growing - self.misrounded) / self.misrounded**0.5 if self.misrounded else 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputReading:
@@ -96,6 +143,15 @@ class OutputReading:
 
     bad_region: Region | None = None
     """Smallest region that holds every element beyond the tolerance, where one of them is rejected."""
+
+    misrounding: MisroundingReading | None = None
+    """None: the output is not narrower than the steps, is exact, or has a tolerance of the user's own."""
+
+    worse_than_framework: int = 0
+    """Amber elements in slices far worse than the framework at the same precision (docs/tolerance.md)."""
+
+    bias: float | None = None
+    """Mean signed relative error in unit roundoffs, where it is larger than a correct operator's; None elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,27 +121,32 @@ def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -
     )
 
 
-def licensed(bound: Bound, expected: torch.Tensor, native: torch.Tensor) -> Bound:
+def licensed(bound: Bound, expected: torch.Tensor, native: torch.Tensor, low: torch.Tensor | None = None) -> Bound:
     """`bound` for an open kind: amber reaches as far as the framework's own result at native precision licenses.
 
     Nothing is declared about where such an operator rounds in between, and a framework that rounds its intermediates to
     half precision shows what is usual: LICENCE times its largest error in the same row, beyond the one rounding to the
-    output dtype that is granted anyway; but never more than LICENCE_CAP tolerances, so that a bad framework kernel
-    licenses nothing.
+    output dtype that is granted anyway; but never more than LICENCE_CAP tolerances or what steps in half precision
+    explain, so that a bad framework kernel licenses nothing.
 
     Args:
         bound: the bound so far.
         expected: float64 reference.
         native: float64 copy of the framework's result at its own precision, same shape.
+        low: standard deviation of the reference with every step in half precision; None where that is not known.
     """
     error = torch.nan_to_num((native - expected).abs(), nan=0.0, posinf=0.0, neginf=0.0)
     inside = (error - bound.rounding).clamp_min_(0.0)
     row = inside.amax(-1, keepdim=True) if inside.ndim and inside.numel() else inside
-    licence = torch.minimum(bound.rounding + LICENCE * row, LICENCE_CAP * bound.tolerance)
+    cap = LICENCE_CAP * bound.tolerance
+    if low is not None:
+        cap = torch.maximum(cap, bound.rounding + deviation_multiple(expected.numel()) * low)
+    licence = torch.minimum(bound.rounding + LICENCE * row, cap)
     return replace(
         bound,
         worst_case=torch.maximum(bound.worst_case, licence),
-        text=f"{bound.text}; amber as the framework's own error licenses, at most {LICENCE_CAP:g} x the tolerance",
+        text=f"{bound.text}; amber as the framework's own error licenses, at most {LICENCE_CAP:g} x the tolerance"
+        + ("" if low is None else f" or {deviation_multiple(expected.numel()):.1f}*sigma of steps in half precision"),
     )
 
 
@@ -169,4 +174,6 @@ def _words(terms: BoundTerms, multiple: float, eta: float) -> str:
     )
     flush = "; subnormals may flush to zero" if terms.flushes else ""
     doubled = "; doubled, the reference works in the same precision" if terms.self_reference else ""
-    return text + flush + doubled
+    operand = f", {multiple:.1f}*sigma of rounded operands" if terms.kind is Kind.AUTO else ""
+    worst = f"; worst case: max({2 * multiple:.1f}*sigma, all roundings of a sum conspiring{operand}) for the last term"
+    return text + flush + doubled + worst

@@ -11,16 +11,15 @@ from dataclasses import replace
 import torch
 
 from opsdebug_ci.model.accuracy import Accuracy, ClassMismatch, WorstElement
-from opsdebug_ci.model.dtype import compute_format
 from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
-from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, licensed
 from opsdebug_ci.numerics.classes import confusion, unravel
 from opsdebug_ci.numerics.compared import ComparedOutput
-from opsdebug_ci.numerics.disagreement import disagreement
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
+from opsdebug_ci.numerics.granted import granted
 from opsdebug_ci.numerics.readings import read
+from opsdebug_ci.numerics.reproach import Examined, Reproach, accepts, reproach
 from opsdebug_ci.numerics.violations import (
     Violations,
     float_violations,
@@ -29,12 +28,10 @@ from opsdebug_ci.numerics.violations import (
     integer_violations,
     strict_codes,
 )
+from opsdebug_ci.numerics.voting import Panel, integer_confidence, misshapen_votes
 
 PREFERENCE = (ReferenceKind.PRECISE, ReferenceKind.NAIVE, ReferenceKind.TORCH)
 """Which reference the accuracy is against, best first."""
-
-QUARTER = 0.25
-"""Two float64 references agree when they differ by at most this share of the operator's tolerance."""
 
 
 def compare(output: ComparedOutput) -> OutputReading:
@@ -94,8 +91,10 @@ class _Comparison:
             for which, values in output.references.items()
             if which is not used and values.shape == output.actual.shape
         }
-        self._bound = self._make_bound()
-        self._violations = self._violated(self._expected)
+        self._bound = granted(output, used, self._expected, self._others.get(ReferenceKind.TORCH))
+        self._beyond = self._violated(self._expected)
+        self._reproach = self._make_reproach()
+        self._violations = self._with_reproach()
 
     def reading(self, blank: OutputReading) -> OutputReading:
         """(1) red against the used reference; (2) who accepts those; (3) votes; (4) confidence."""
@@ -103,21 +102,21 @@ class _Comparison:
         accepted = torch.zeros_like(red)
         votes = []
         for which, values in self._others.items():
-            pardon = red & ~self._violated(values).red if bool(red.any()) else torch.zeros_like(red)
+            pardon = self._pardoned(which, values) if bool(red.any()) else torch.zeros_like(red)
             accepted = accepted | pardon
             votes.append(self._vote(which, values, int(pardon.sum())))
-        votes += self._misshapen_votes()
-        return OutputReading(
-            name=blank.name,
-            kind=blank.kind,
-            actual=blank.actual,
-            expected=blank.expected,
-            used=blank.used,
+        votes += misshapen_votes(self._output.references, self._output.actual)
+        reproach = self._reproach
+        return replace(
+            blank,
             accuracy=self._accuracy(),
             rejected=int((red & ~accepted).sum()),
             disputed=int((red & accepted).sum()),
             votes=tuple(votes),
             confidence=self._confidence(votes),
+            misrounding=None if reproach is None else reproach.misrounding,
+            bias=None if reproach is None else reproach.bias,
+            worse_than_framework=0 if reproach is None else reproach.worse_slices,
         )
 
     def failure(self) -> Failure:
@@ -139,36 +138,6 @@ class _Comparison:
             dims=output.dims,
         )
 
-    def _make_bound(self) -> Bound | None:
-        if not self._output.actual.is_floating_point() or not self._expected.is_floating_point():
-            return None
-        arithmetic = self._output.arithmetic
-        terms = BoundTerms(
-            kind=self._output.kind,
-            output=float_format(self._output.actual.dtype),
-            compute=arithmetic.compute,
-            accumulate=arithmetic.accumulate,
-            flushes="ftz" in self._output.contract.allow or self._framework_flushes(),
-            self_reference=self._output.kind is not Kind.QUANTIZE
-            and (self._used is ReferenceKind.TORCH or arithmetic.compute.name == "float64"),
-        )
-        spread = self._output.spread
-        if spread is not None and spread.deviation.shape != self._expected.shape:
-            spread = None  # measured on a reference of another shape
-        bound = bound_of(self._expected, spread, terms, self._output.contract)
-        native = self._others.get(ReferenceKind.TORCH)
-        open_kind = self._output.kind is Kind.AUTO and not self._output.contract.overrides_tolerance
-        return bound if native is None or not open_kind else licensed(bound, self._expected, native)
-
-    def _framework_flushes(self) -> bool:
-        """The framework's own result is zero where the truth is a subnormal of the compute format."""
-        native = self._others.get(ReferenceKind.TORCH)
-        if native is None or self._output.kind is Kind.EXACT:
-            return False
-        size = self._expected.abs()
-        tiny = (size > 0) & (size < compute_format(dtype_name(self._output.actual.dtype)).min_normal)
-        return bool((tiny & (native == 0) & (size > float_format(self._output.actual.dtype).min_subnormal)).any())
-
     def _violated(self, expected: torch.Tensor) -> Violations:
         output = self._output
         if self._bound is not None:
@@ -189,12 +158,61 @@ class _Comparison:
         fits = source.ndim > 0 and indices.ndim in (source.ndim, source.ndim - 1)
         return output.index_axis % source.ndim if fits else None
 
+    def _make_reproach(self) -> Reproach | None:
+        examined = self._examined()
+        return None if examined is None else reproach(examined, self._beyond.over)
+
+    def _examined(self) -> Examined | None:
+        """None where nothing but the bounds can be held against the output."""
+        output, reference = self._output, self._output.references[self._used]
+        if self._bound is None or output.contract.overrides_tolerance or reference.dtype is not torch.float64:
+            return None
+        native = output.references.get(ReferenceKind.TORCH)
+        fits = native is not None and native.shape == output.actual.shape and native.dtype is output.actual.dtype
+        return Examined(
+            kind=output.kind,
+            actual=output.actual,
+            expected=self._expected,
+            native=native.to(output.actual.device) if fits and native is not None else None,
+            bound=self._bound,
+            output=float_format(output.actual.dtype),
+            compute=output.arithmetic.compute,
+        )
+
+    def _with_reproach(self) -> Violations:
+        """The violations, reproached elements included: red where they are judged, amber elsewhere."""
+        found, held = self._beyond, self._reproach
+        if held is None or not bool(held.elements.any()):
+            return found
+        red = found.red | held.elements if held.judged else found.red
+        return replace(found, over=found.over | held.elements, red=red)
+
+    def _pardoned(self, which: ReferenceKind, values: torch.Tensor) -> torch.Tensor:
+        """Red elements that another reference accepts; reproached ones only where it shows the same, or is as good."""
+        accepted = self._violations.red & ~self._violated(values).red
+        held, examined = self._reproach, self._examined()
+        if held is None or not held.judged or examined is None:
+            return accepted
+        only_reproached = held.elements & ~self._beyond.red
+        if which is ReferenceKind.TORCH:
+            return accepted & (~only_reproached | (values == self._output.actual.double()))
+        return accepted & (~only_reproached | accepts(values, examined))
+
     def _vote(self, which: ReferenceKind, values: torch.Tensor, pardoned: int) -> Vote:
+        panel = self._panel()
+        return self._integer_vote(which, values, pardoned) if panel is None else panel.vote(which, pardoned)
+
+    def _panel(self) -> Panel | None:
         if self._bound is None:
-            return self._integer_vote(which, values, pardoned)
-        allowed = self._allowance(which, self._bound)
-        ratio, differing = disagreement(values, self._expected, allowed, self._output.actual.dtype)
-        return Vote(reference=which, disagreement=ratio, elements=differing, sides_with_operator=pardoned)
+            return None
+        return Panel(
+            used=self._used,
+            values={self._used: self._expected, **self._others},
+            bound=self._bound,
+            dtype=self._output.actual.dtype,
+            wide=self._output.arithmetic.compute.name == "float64",
+            derived_precise=self._output.derived_precise,
+        )
 
     def _integer_vote(self, which: ReferenceKind, values: torch.Tensor, pardoned: int) -> Vote:
         """Integers have no distance worth telling; indices that break ties otherwise do not disagree."""
@@ -202,33 +220,11 @@ class _Comparison:
         differing = 0 if free else int((values != self._expected).sum())
         return Vote(reference=which, disagreement=None, elements=differing, sides_with_operator=pardoned)
 
-    def _misshapen_votes(self) -> list[Vote]:
-        """References of another shape disagree on every element."""
-        actual = self._output.actual
-        return [
-            Vote(reference=which, disagreement=None, elements=max(1, actual.numel()), sides_with_operator=0)
-            for which, values in self._output.references.items()
-            if values.shape != actual.shape
-        ]
-
-    def _allowance(self, which: ReferenceKind, bound: Bound) -> torch.Tensor:
-        """How far another reference may be off: torch the worst case of any operator; one in float64 a quarter of the
-        tolerance, or all of it where the operator works in float64 too."""
-        if which is ReferenceKind.TORCH or self._used is ReferenceKind.TORCH:
-            return bound.worst_case
-        return bound.tolerance if self._output.arithmetic.compute.name == "float64" else QUARTER * bound.tolerance
-
     def _confidence(self, votes: list[Vote]) -> Confidence:
-        dissent = [vote for vote in votes if vote.elements]
-        agreeing = [vote for vote in votes if not vote.elements]
-        if dissent:
-            return Confidence.MEDIUM if agreeing else Confidence.LOW
-        independent = [
-            vote
-            for vote in agreeing
-            if not (self._output.derived_precise and {vote.reference, self._used} <= _SAME_FORMULA)
-        ]
-        return Confidence.HIGH if independent else Confidence.MEDIUM
+        panel = self._panel()
+        if panel is None or any(vote.reference not in panel.values for vote in votes):
+            return integer_confidence(votes, self._used, derived_precise=self._output.derived_precise)
+        return panel.confidence(votes)
 
     def _accuracy(self) -> Accuracy:
         violations, actual = self._violations, self._output.actual
@@ -277,9 +273,6 @@ class _Comparison:
             internal=at(bound.tolerance - bound.rounding if bound else None),
             worst_case=at(bound.worst_case if bound else None),
         )
-
-
-_SAME_FORMULA = {ReferenceKind.TORCH, ReferenceKind.PRECISE}
 
 
 def _comparable(reference: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:

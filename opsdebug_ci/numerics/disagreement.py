@@ -6,6 +6,8 @@ is allowed, nor what follows from a disagreement: that is `comparison`.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from opsdebug_ci.numerics.formats import round_to
@@ -37,3 +39,22 @@ def disagreement(
     finite = torch.isfinite(distance) & (allowed > 0)
     share = (distance[finite] / allowed[finite]).amax().item() if bool(finite.any()) else None
     return share, int((~agree).sum())
+
+
+def agreement(values: torch.Tensor, expected: torch.Tensor, allowed: torch.Tensor) -> float:
+    """First percentile of 1 - min(1, |values - expected| / allowed), 0 to 1; 1 where nothing is finite.
+
+    Args:
+        values: float64, any shape.
+        expected: float64, same shape.
+        allowed: float64, same shape, in the same units. Equal values agree wholly, whatever is allowed.
+
+    Returns:
+        The agreement that 99 % of the elements with a finite distance reach, the nearest rank below.
+    """
+    distance = (values - expected).abs_()
+    share = torch.where(distance == 0, distance, distance / allowed)[torch.isfinite(distance)]
+    if share.numel() == 0:
+        return 1.0
+    rank = max(1, math.ceil(0.99 * share.numel()))
+    return 1.0 - min(1.0, share.kthvalue(rank).values.item())

@@ -17,6 +17,7 @@ from opsdebug_ci.judge.rules.exception import exception
 from opsdebug_ci.judge.rules.hang import hang
 from opsdebug_ci.judge.rules.input_mutated import input_mutated
 from opsdebug_ci.judge.rules.memory_limit import memory_limit
+from opsdebug_ci.judge.rules.misrounding import misrounding, misrounding_remark, worse_than_framework
 from opsdebug_ci.judge.rules.no_reference import no_reference
 from opsdebug_ci.judge.rules.nothing_compared import nothing_compared
 from opsdebug_ci.judge.rules.oob_write import oob_write
@@ -51,6 +52,8 @@ CAUSES: tuple[Rule, ...] = (
     nan_inf_handling,
     denormal_signed_zero,
     nondeterminism,
+    misrounding,
+    worse_than_framework,
     stale_result,
     lost_work,
     batch_invariance,
@@ -58,7 +61,16 @@ CAUSES: tuple[Rule, ...] = (
 )
 """Why the operator failed. Asked only when it did, so that none can raise an alarm of its own."""
 
-REMARKS: tuple[Rule, ...] = (broken_reference, no_reference, dissent, amber, nothing_compared, own_work, opcheck)
+REMARKS: tuple[Rule, ...] = (
+    broken_reference,
+    no_reference,
+    dissent,
+    amber,
+    misrounding_remark,
+    nothing_compared,
+    own_work,
+    opcheck,
+)
 """What a reader should know whatever the verdict."""
 
 

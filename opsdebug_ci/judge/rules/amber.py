@@ -10,11 +10,17 @@ from opsdebug_ci.model.vocabulary import Cause, Kind, Zone
 
 _SUMS = (Cause.ACCUMULATION_ORDER, 0.5, "; pairwise or compensated summation would remove it")
 _UNNAMED = (Cause.UNKNOWN, 0.2, "")
+_OPEN = (
+    Cause.UNKNOWN,
+    0.2,
+    "; its kind is left open, so steps at the operands' precision are forgiven: declare the kind",
+)
 
 _CAUSES = {
     **dict.fromkeys((Kind.REDUCTION, Kind.MATMUL, Kind.SCAN, Kind.NORM), _SUMS),
     **dict.fromkeys((Kind.SOFTMAX, Kind.LOG_SOFTMAX, Kind.ATTENTION), _SUMS),
     Kind.TRANSCENDENTAL: (Cause.APPROXIMATION, 0.3, "; a better approximation would remove it"),
+    Kind.AUTO: _OPEN,
     Kind.ELEMENTWISE: (Cause.WRONG_ROUNDING, 0.3, "; rounding once, at the end, would remove it"),
 }
 """Likely cause by kind, how sure, and the remedy."""

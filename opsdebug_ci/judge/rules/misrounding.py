@@ -1,0 +1,96 @@
+"""An output that is not the rounded truth more often, or more one-sidedly, than its steps explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opsdebug_ci.judge.rules.rule import Evidence, Subject
+from opsdebug_ci.model.finding import Finding
+from opsdebug_ci.model.observation import MisroundingReading, OutputReading
+from opsdebug_ci.model.vocabulary import Blame, Cause, Kind
+
+ONE_SIDED_Z = 8.0
+"""Binomial z of the direction above which a constant is off rather than a rounding; the flag's own limit."""
+
+_SUMS = (Kind.REDUCTION, Kind.MATMUL, Kind.SCAN, Kind.ATTENTION, Kind.SOFTMAX, Kind.LOG_SOFTMAX)
+
+
+def misrounding(subject: Subject) -> Iterator[Finding]:
+    """Fires when a declared kind is flagged: those elements are red. Silent where the framework does the same."""
+    for output in subject.observation.outputs:
+        reading = output.misrounding
+        if reading is not None and reading.flagged and not reading.like_framework and output.kind is not Kind.AUTO:
+            yield _finding(subject, output, reading, "which no correct evaluation of the declared kind shows")
+
+
+def misrounding_remark(subject: Subject) -> Iterator[Finding]:
+    """Fires for a flag that is not held against the operator: its kind is open, or the framework does the same.
+
+    Also for a float32 output whose errors lean to one side. Silent about everything else.
+    """
+    for output in subject.observation.outputs:
+        reading = output.misrounding
+        if reading is not None and reading.flagged and reading.like_framework:
+            yield _finding(subject, output, reading, "as the framework's own result is", blame=Blame.REFERENCE)
+        elif reading is not None and reading.flagged and output.kind is Kind.AUTO:
+            yield _finding(subject, output, reading, "which is not judged while its kind is left open")
+        if output.bias is not None:
+            yield _leaning(subject, output, output.bias)
+
+
+def worse_than_framework(subject: Subject) -> Iterator[Finding]:
+    """Fires when a declared kind is, within its worst case, locally far worse than the framework. Silent otherwise."""
+    for output in subject.observation.outputs:
+        if output.worse_than_framework:
+            statement = (
+                f"`{output.name}`: {output.worse_than_framework:,} elements lie in rows or sizes where the error is "
+                "far beyond the framework's own at the same precision (median 1.5 x, P99 2 x, largest 3 x)"
+            )
+            evidence: Evidence = {"output": output.name, "elements": output.worse_than_framework}
+            yield subject.finding(Cause.LOW_PRECISION_ACCUM, 0.5, statement, evidence)
+
+
+def _finding(
+    subject: Subject,
+    output: OutputReading,
+    reading: MisroundingReading,
+    consequence: str,
+    *,
+    blame: Blame = Blame.OPERATOR,
+) -> Finding:
+    statement = (
+        f"`{output.name}`: {100 * reading.rate:.3g} % of {reading.visible:,} elements are not the rounded truth "
+        f"(a correct operator: at most {100 * reading.expected_rate:.2g} %), {reading.unexplained:,} of them beyond "
+        f"the worst case of the steps, {_direction(reading)}; {consequence}"
+    )
+    evidence: Evidence = {
+        "output": output.name,
+        "rate": reading.rate,
+        "expected_rate": reading.expected_rate,
+        "misrounded": reading.misrounded,
+        "unexplained": reading.unexplained,
+        "growing_share": reading.growing_share,
+        "z": reading.bias_z,
+    }
+    cause, confidence = _cause(output.kind, reading)
+    return subject.finding(cause, confidence, statement, evidence, blame=blame)
+
+
+def _direction(reading: MisroundingReading) -> str:
+    return f"{100 * (reading.growing_share or 0.0):.3g} % of them too large (z = {reading.bias_z:.1f})"
+
+
+def _cause(kind: Kind, reading: MisroundingReading) -> tuple[Cause, float]:
+    """One side: a constant or divisor, unless so many that a formula is another; both sides: a rounding inside."""
+    if abs(reading.bias_z) > ONE_SIDED_Z:
+        constant = Cause.WRONG_CONSTANT_EPS if kind is Kind.NORM else Cause.WRONG_SCALE
+        return (Cause.APPROXIMATION if kind is Kind.TRANSCENDENTAL else constant), 0.5
+    return (Cause.LOW_PRECISION_ACCUM if kind in _SUMS else Cause.WRONG_ROUNDING), 0.5
+
+
+def _leaning(subject: Subject, output: OutputReading, bias: float) -> Finding:
+    statement = (
+        f"`{output.name}`: errors lean to one side, by {bias:+.3g} roundings on average over well-conditioned elements;"
+        " roundings would cancel, a wrong constant or a coarse function does not"
+    )
+    return subject.finding(Cause.APPROXIMATION, 0.3, statement, {"output": output.name, "bias_u": bias})
