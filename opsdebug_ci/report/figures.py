@@ -5,6 +5,8 @@ Decides rounding and units. Measures nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.vocabulary import Zone
 
@@ -36,6 +38,12 @@ def value(element: float | None, dtype: str) -> str:
 def percent(share: float | None) -> str:
     """A share as a percentage with three significant digits."""
     return MISSING if share is None else f"{100 * share:.3g} %"
+
+
+def tally(counts: Mapping[str, int]) -> str:
+    """` (accumulation_order 3, unknown 1)`; nothing when there is nothing to tell."""
+    listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    return f" ({listed})" if listed else ""
 
 
 def milliseconds(nanoseconds: int) -> str:

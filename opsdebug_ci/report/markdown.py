@@ -124,11 +124,11 @@ def _row(row: rollup.OperatorRow) -> str:
 
 
 def _notes(document: RunDocument) -> list[str]:
-    amber = rollup.amber_cases(document)
+    amber, causes = rollup.amber_cases(document), figures.tally(rollup.amber_causes(document))
     overridden, unchanged = rollup.overridden_operators(document), document.unchanged
     unavailable = tuple(item.operator for item in document.unavailable)
     return [
-        *([f"Amber, passing within the worst case: {amber:,}."] if amber else []),
+        *([f"Amber, passing within the worst case: {amber:,}{causes}."] if amber else []),
         *([f"Judged by their own tolerance: {_names(overridden)}."] if overridden else []),
         *([f"Unchanged, not run: {_names(unchanged)}."] if unchanged else []),
         *([f"Not on this machine: {_names(unavailable)}."] if unavailable else []),

@@ -152,6 +152,16 @@ def amber_cases(document: RunDocument) -> int:
     )
 
 
+def amber_causes(document: RunDocument) -> dict[str, int]:
+    """Amber passes by what their first finding takes them for, most frequent first."""
+    counts: dict[str, int] = {}
+    for o in document.observations:
+        if o.verdict is Verdict.PASS and o.accuracy is not None and o.accuracy.zone is Zone.AMBER and o.findings:
+            cause = str(o.findings[0].cause)
+            counts[cause] = counts.get(cause, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
 def overridden_operators(document: RunDocument) -> tuple[str, ...]:
     """Operators judged by a tolerance of the user's own."""
     return tuple(

@@ -113,11 +113,15 @@ def _first(items: tuple[rollup.Reason, ...], verbosity: int) -> tuple[tuple[roll
 
 
 def _notes(document: RunDocument) -> list[str]:
-    amber = rollup.amber_cases(document)
+    amber, causes = rollup.amber_cases(document), figures.tally(rollup.amber_causes(document))
     overridden, never = rollup.overridden_operators(document), rollup.never_judged(document)
     return [
         *([f"never judged: {_names(never)} (every case skipped)"] if never else []),
-        *([f"amber: {amber:,} passing, beyond the statistical tolerance, within the worst case"] if amber else []),
+        *(
+            [f"amber: {amber:,} passing, beyond the statistical tolerance, within the worst case{causes}"]
+            if amber
+            else []
+        ),
         *([f"own tolerance (atol, rtol) instead of ours: {_names(overridden)}"] if overridden else []),
         *([f"unchanged, not run: {_names(document.unchanged)}"] if document.unchanged else []),
         *(f"not here: {plain(o.operator, _NAME_WIDTH)}: {plain(o.reason)}" for o in document.unavailable),
