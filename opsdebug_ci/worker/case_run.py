@@ -42,7 +42,7 @@ from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, Op
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties import is_everyday, readings
-from opsdebug_ci.worker.properties.gradients import gradient_operator
+from opsdebug_ci.worker.properties.gradients import floored, gradient_operator
 from opsdebug_ci.worker.references import ReferenceAnswers, References
 from opsdebug_ci.worker.structure import misdeclared, structure_mismatch
 
@@ -179,7 +179,12 @@ class _CaseRun:
             self.trail(Breadcrumb(phase=Phase.REFERENCE, detail=detail))
 
         references = References(self.operator, self.arguments, enter, self.request.case.seed)
-        return references.ask(which or self.request.case.checks, self._arithmetic())
+        arithmetic = self._arithmetic()
+        answers = references.ask(which or self.request.case.checks, arithmetic)
+        if self.request.case.direction is Direction.BACKWARD and answers.outputs:
+            centre = next(iter(answers.outputs.values()))
+            answers.spreads = floored(answers.spreads, centre, arithmetic.compute.unit_roundoff)
+        return answers
 
     def _arithmetic(self) -> Arithmetic:
         return arithmetic_of(self.operator, self.request.case)

@@ -8,7 +8,8 @@ and compared is an operator like any other, so gradients meet the same launches,
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 from opsdebug_ci.errors import Unsupported
 from opsdebug_ci.guard import clone_values
 from opsdebug_ci.model.vocabulary import ReferenceKind
+from opsdebug_ci.numerics.spread import Spread
 from opsdebug_ci.operators import Arguments, Operator
 
 DIFFERENTIABLE = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
@@ -26,6 +28,9 @@ DIFFERENTIABLE = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 STEPS = 128
 """Cotangents are whole multiples of 1/STEPS in [-1, 1], which every format above holds exactly: no path rounds them."""
+
+WORST = 12.0
+"""Floor of the worst case over that of the deviation: twice the six deviations of the tolerance (docs/tolerance.md)."""
 
 _NO_FORMULA = ("no autograd formula was registered", "is not implemented", "does not require grad")
 """How the framework says that an operator has no gradient."""
@@ -58,6 +63,25 @@ def gradient_operator(operator: Operator, arguments: Arguments, seed: int) -> Op
         requires=operator.requires_function,
         devices=operator.devices,
     )
+
+
+def floored(spreads: list[Spread] | None, centre: Sequence[torch.Tensor], unit_roundoff: float) -> list[Spread] | None:
+    """Spreads of at least `unit_roundoff` times the root mean square of each gradient.
+
+    A backward formula subtracts what may cancel (y * (g - sum(g * y)) of a softmax), and another one of the same
+    function cancels elsewhere: an element near zero is as exact as its terms are, and these do not show.
+    """
+    if spreads is None:
+        return None
+    return [_floored(spread, gradient, unit_roundoff) for spread, gradient in zip(spreads, centre, strict=True)]
+
+
+def _floored(spread: Spread, gradient: torch.Tensor, unit_roundoff: float) -> Spread:
+    finite = gradient.double()[torch.isfinite(gradient)]
+    if not finite.numel() or spread.deviation.shape != gradient.shape:
+        return spread
+    floor = unit_roundoff * float(torch.linalg.vector_norm(finite)) / math.sqrt(finite.numel())
+    return replace(spread, deviation=spread.deviation.clamp_min(floor), worst=spread.worst.clamp_min(WORST * floor))
 
 
 class _Pullback:
