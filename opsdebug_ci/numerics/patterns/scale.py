@@ -29,7 +29,7 @@ EVERYWHERE = 0.98
 
 
 def scale(failure: Failure) -> Iterator[Clue]:
-    """Fires when the bad elements are q times the reference, to q times the tolerance, q fitted by weighted least squares.
+    """Fires when the bad elements are q times the reference, to q times the tolerance, q by weighted least squares.
 
     Fitted: FITTING of them, and at most a hundredth of the error's energy stays. Silent about q = 0 and where the
     reference hardly varies. A q with a name is `wrong_constant_eps`, without one `wrong_scale`, -1 is `sign_flip`;
