@@ -6,10 +6,11 @@ outputs: the judge does.
 
 from __future__ import annotations
 
+import math
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
@@ -30,6 +31,9 @@ HURRY_S = 0.2
 
 MOST_CLUES = 8
 """Clues kept per output, the most probable ones."""
+
+CORROBORATED = 0.95
+"""Most that several rules together are worth."""
 
 SETTLED = 0.93
 """Confidence from which no further probe is made."""
@@ -71,7 +75,22 @@ def _clues(scene: Scene, failure: Failure) -> list[Clue]:
         found.append(clue)
         if clue.confidence >= SETTLED:
             break
-    return sorted(found, key=lambda clue: -clue.confidence)[:MOST_CLUES]
+    return sorted(_corroborated(found), key=lambda clue: -clue.confidence)[:MOST_CLUES]
+
+
+def _corroborated(found: Sequence[Clue]) -> list[Clue]:
+    """Every clue, and the surest of each cause as sure as all rules that name it are together.
+
+    Rules look at different things, so the chance that all of them err is taken as the product of their chances, down
+    to what a single decisive probe leaves.
+    """
+    told: list[Clue] = []
+    for cause in dict.fromkeys(clue.cause for clue in found):
+        mine = sorted((clue for clue in found if clue.cause is cause), key=lambda clue: -clue.confidence)
+        by_rule = {clue.rule: clue.confidence for clue in reversed(mine)}
+        together = min(1 - math.prod(1 - confidence for confidence in by_rule.values()), CORROBORATED)
+        told += [replace(mine[0], confidence=max(mine[0].confidence, together)), *mine[1:]]
+    return told
 
 
 def _probed(scene: Scene, failure: Failure) -> Iterator[Clue]:
