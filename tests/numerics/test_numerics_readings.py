@@ -322,3 +322,93 @@ def test_what_cannot_be_compared_is_refused() -> None:
         read(torch.ones(2, dtype=torch.float16), torch.ones(2, dtype=torch.int64))
     with pytest.raises(InternalError, match=r"wanted torch\.int32 for a torch\.int32 output"):
         read(torch.ones(2, dtype=torch.int32), torch.ones(2, dtype=torch.int64))
+
+
+DTYPES = ["float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"]
+
+
+def noisy(name: str, size: int, noise: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    """A reference in float64, and an output some ulps beside it."""
+    generator = torch.Generator().manual_seed(size)
+    expected = torch.randn(size, dtype=torch.float64, generator=generator)
+    step = torch.finfo(getattr(torch, name)).eps * noise
+    output = expected * (1 + step * torch.randn(size, dtype=torch.float64, generator=generator))
+    return output.to(getattr(torch, name)), expected
+
+
+@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (0, 3), (2, 1, 5), (3, 3)])
+def test_every_shape_reads_as_the_flat_one(name: str, shape: tuple[int, ...]) -> None:
+    actual, expected = noisy(name, math.prod(shape))
+    found, flat = read(actual.reshape(shape), expected.reshape(shape)), read(actual, expected)
+    assert replace(found, max_abs_index=None, classes=()) == replace(flat, max_abs_index=None, classes=())
+    assert found.compared == math.prod(shape)
+    assert (found.max_abs_index is None) == (math.prod(shape) == 0)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_a_narrow_reference_reads_as_its_widened_copy(name: str) -> None:
+    actual, expected = noisy(name, 2 * CHUNK + 3)
+    for narrow in (expected.float(), expected.to(actual.dtype)):
+        assert read(actual, narrow) == read(actual, narrow.double())
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("hole", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("side", ["actual", "expected", "both"])
+def test_what_is_not_finite_is_left_out_wherever_it_stands(name: str, hole: float, side: str) -> None:
+    actual, expected = noisy(name, 5 * CHUNK)
+    keep = torch.ones(actual.numel(), dtype=torch.bool)
+    keep[[0, 3 * CHUNK - 1, 3 * CHUNK, 4 * CHUNK + 7]] = False
+    rest = read(actual[keep], expected[keep])
+    for values in {"actual": [actual], "expected": [expected], "both": [actual, expected]}[side]:
+        values[~keep] = hole
+    found = read(actual, expected)
+    assert rest.max_abs_index is not None
+    assert found.max_abs_index == (int(keep.nonzero()[rest.max_abs_index[0]]),)
+    ignored = {"compared": 0, "cosine": None, "max_abs_index": None, "classes": ()}
+    assert replace(found, **ignored, rel_err=NONE, significant_digits=None) == replace(
+        rest, **ignored, rel_err=NONE, significant_digits=None
+    )
+    assert found.rel_err.max == pytest.approx(rest.rel_err.max, rel=1e-12)  # sums of other blocks: another last bit
+    assert found.cosine is None
+    assert [cell.count for cell in found.classes] == ([] if side == "both" else [4])
+
+
+def test_classes_are_told_from_every_block() -> None:
+    expected = torch.ones(3 * CHUNK, dtype=torch.float64)
+    actual = expected.float()
+    actual[5], expected[5] = -0.0, 0.0
+    actual[2 * CHUNK + 1], actual[CHUNK] = 0.0, 1e-40
+    assert read(actual, expected).classes == (
+        ClassMismatch(expected="+0", actual="-0", count=1, first_index=(5,)),
+        ClassMismatch(expected="normal", actual="+0", count=1, first_index=(2 * CHUNK + 1,)),
+        ClassMismatch(expected="normal", actual="subnormal", count=1, first_index=(CHUNK,)),
+    )
+
+
+@pytest.mark.parametrize("view", ["turned", "strided", "expanded"])
+def test_long_views_read_as_their_contiguous_copies(view: str) -> None:
+    flat, truth = noisy("float32", 6 * CHUNK)
+    actual, expected = (
+        {
+            "turned": values.reshape(3, -1).t(),
+            "strided": values.reshape(-1, 3)[:, 1],
+            "expanded": values[: CHUNK // 2].expand(5, CHUNK // 2),
+        }[view]
+        for values in (flat, truth)
+    )
+    found, copied = read(actual, expected), read(actual.contiguous(), expected.contiguous())
+    assert replace(found, cosine=None) == replace(copied, cosine=None)
+    assert found.cosine == pytest.approx(copied.cosine, rel=1e-12)
+
+
+def test_extreme_magnitudes_have_their_cosine_and_floor() -> None:
+    for scale in (1e300, 1e-300, 5e-324):
+        expected = float64(4.0, -8.0, 16.0) * scale
+        actual = expected.clone()
+        actual[1] *= 0.5
+        found = read(actual, expected)
+        assert found.cosine == pytest.approx(exact_cosine([4.0, -4.0, 16.0], [4.0, -8.0, 16.0]))
+        assert found.max_abs_index == (1,)
+    assert read(float64(0.0, 1e-200), float64(0.0, 0.0)).cosine == 0.0

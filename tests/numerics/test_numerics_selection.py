@@ -113,3 +113,28 @@ def test_nothing_but_large_integers() -> None:
     tally = IntegerTally(torch.device("cpu"))
     tally.add(values)
     assert tally.found() == (ranked(values), 0)
+
+
+def test_more_than_agreed_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The percentiles then come digit by digit, and are the same."""
+    generator = torch.Generator().manual_seed(2)
+    expected = torch.rand(WORTHWHILE + 3, dtype=torch.float64, generator=generator) + 1
+    actual = expected.flip(0).float()  # far off everywhere
+    wanted = read(actual, expected)
+    distances = (actual.view(torch.int32) - expected.float().view(torch.int32)).abs()
+    assert wanted.ulp == ranked(distances)
+    monkeypatch.setattr("opsdebug_ci.numerics.selection.KEPT", 1000)
+    monkeypatch.setattr("opsdebug_ci.numerics.selection.LARGE_KEPT", 1000)
+    monkeypatch.setattr(FloatSelection, "_sifted", lambda self, errors: (errors.clone(), 0, 0))
+    assert read(actual, expected) == wanted
+
+
+def test_too_many_large_integers_leave_their_number_and_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opsdebug_ci.numerics.selection.LARGE_KEPT", 10)
+    tally = IntegerTally(torch.device("cpu"))
+    for block in torch.arange(COUNTED_BELOW, COUNTED_BELOW + 40).split(9):
+        tally.add(block)
+    tally.add_zeros(7)
+    assert tally.found() == (None, 7)
+    tally.add_zeros(10_000)
+    assert tally.found() == (Quantiles(p50=0.0, p95=0.0, p99=0.0, max=float(COUNTED_BELOW + 39)), 10_007)
