@@ -257,3 +257,44 @@ def test_the_worst_element_is_the_one_furthest_beyond_its_own_tolerance() -> Non
     assert worst.worst_case == pytest.approx(12e-3, rel=1e-3)
     assert worst.ratio == pytest.approx(0.1 / 6e-3, rel=1e-3)
     assert (reading.accuracy.over_tolerance, reading.accuracy.over_worst_case) == (1, 1)
+
+
+def references_apart(used: float, torch_off: float, naive_off: float) -> OutputReading:
+    """An output that is the truth, with references moved off it in units of one float32 rounding."""
+    truth = drawn("uniform", 400, dtype=torch.float64) + 1.0
+    spread = Spread(deviation=truth * 2.0**-24, worst=truth * 2.0**-22, operand=None)
+    references = {
+        PRECISE: truth * (1 + used * 2.0**-24),
+        NAIVE: truth * (1 + naive_off * 2.0**-24),
+        TORCH: (truth * (1 + torch_off * 2.0**-24)).float(),
+    }
+    return compare(replace(output(truth.float(), torch=truth), references=references, spread=spread))
+
+
+@pytest.mark.parametrize(
+    ("naive_off", "confidence"), [(0.0, Confidence.HIGH), (0.1, Confidence.HIGH), (0.6, Confidence.MEDIUM)]
+)
+def test_confidence_is_how_closely_the_wide_references_agree(naive_off: float, confidence: Confidence) -> None:
+    """The tolerance is 7 to 8 roundings, a quarter of it about 1.75: 0.1 and 0.6 of that leave 0.94 and 0.66."""
+    assert references_apart(0.0, 0.0, naive_off).confidence is confidence
+
+
+def test_references_that_agree_only_loosely_give_no_verdict() -> None:
+    reading = references_apart(0.0, 0.0, 1.3)
+    assert not any(vote.elements for vote in reading.votes)
+    assert reading.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(
+    ("used", "torch_off", "naive_off", "allies"),
+    [
+        (0.0, 1000.0, 0.0, {TORCH: ()}),
+        (0.0, 0.0, 1000.0, {NAIVE: ()}),
+        (1000.0, 0.0, 0.0, {TORCH: (NAIVE,), NAIVE: (TORCH,)}),
+        (0.0, 1000.0, -1000.0, {TORCH: (), NAIVE: ()}),
+    ],
+    ids=["torch odd", "naive odd", "precise odd", "all differ"],
+)
+def test_votes_say_who_agrees_with_whom(used, torch_off, naive_off, allies) -> None:
+    reading = references_apart(used, torch_off, naive_off)
+    assert {vote.reference: vote.allies for vote in reading.votes if vote.elements} == allies

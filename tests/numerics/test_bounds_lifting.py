@@ -196,3 +196,26 @@ def test_widening_is_exact(dtype: torch.dtype) -> None:
     assert widen(value)[:5].tolist() == [float(v) for v in value[:5].float()]
     assert torch.signbit(widen(value)[1])
     assert torch.isnan(widen(value)[5])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_constant_is_the_one_that_torch_computes_with(dtype: torch.dtype) -> None:
+    x = torch.tensor([1.75, -0.5, 2.25], dtype=dtype)
+    lifted_remainder = call_lifted(lambda: widen(x) % 0.7)
+    assert torch.equal(lifted_remainder, x.double() % torch.tensor(0.7, dtype=torch.float32).double())
+
+
+def test_a_constant_of_a_float64_reference_stays_as_written() -> None:
+    x = torch.tensor([1.75, -0.5, 2.25], dtype=torch.float64)
+    assert torch.equal(call_lifted(lambda: widen(x) % 0.7), x % 0.7)
+
+
+def test_a_constant_beyond_float32_stays_as_written() -> None:
+    x = torch.tensor([1.0, 2.0])
+    assert call_lifted(lambda: widen(x).clamp(max=-1e300)).tolist() == [-1e300, -1e300]
+
+
+def test_constants_of_tensors_made_after_the_first_argument_are_rounded_as_well() -> None:
+    x = torch.tensor([1.0])
+    once = torch.tensor(0.1, dtype=torch.float32).double()
+    assert torch.equal(call_lifted(lambda: widen(x) * 1 + torch.ones(1) * 0.1), 1 + once.reshape(1))

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opsdebug_ci.numerics.disagreement import disagreement
+from opsdebug_ci.numerics.disagreement import agreement, disagreement
 
 numbers = st.sampled_from((0.0, -0.0, 1.0, 1.5, -2.0, 7e4, 1e-9, math.inf, -math.inf, math.nan))
 allowances = st.sampled_from((0.0, 0.25, 0.5, 2.0, math.inf, math.nan))
@@ -51,3 +51,11 @@ def test_one_element_too_far_is_counted(planted: float) -> None:
 
 def test_of_nothing_there_is_no_share() -> None:
     assert disagreement(*(torch.empty(0, dtype=torch.float64) for _ in range(3)), torch.float32) == (None, 0)
+
+
+@given(elements=st.lists(st.tuples(numbers, numbers, st.sampled_from((0.25, 0.5, 2.0))), min_size=1, max_size=250))
+def test_agreement_against_the_loop(elements: list[tuple[float, float, float]]) -> None:
+    """1 - min(1, d/allowed) sorted from the worst: the value that 99 % reach."""
+    shares = sorted(min(1.0, abs(v - y) / a) for v, y, a in elements if math.isfinite(abs(v - y)))
+    reached = 1.0 - shares[max(1, math.ceil(0.99 * len(shares))) - 1] if shares else 1.0
+    assert agreement(*columns(elements)) == pytest.approx(reached)
