@@ -77,7 +77,7 @@ def passing(directory: Path, *arguments: str) -> set[str]:
 @pytest.mark.slow
 def test_the_operators_of_the_page_run_and_pass(tmp_path: Path) -> None:
     decorated = re.findall(r"^@operator.*?^def (\w+)", OPERATORS, flags=re.MULTILINE | re.DOTALL)
-    assert len(decorated) == 10
+    assert len(decorated) == 11
     ran = passing(tmp_path, *EVERYDAY) | passing(tmp_path, "substitute")
     assert ran == {*decorated, "logistic", "soft_plus", "momentum"}
 
