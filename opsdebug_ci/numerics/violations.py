@@ -16,6 +16,8 @@ from opsdebug_ci.model.dtype import FloatFormat
 from opsdebug_ci.model.vocabulary import Kind
 from opsdebug_ci.numerics.blocks import Blocks, Work
 from opsdebug_ci.numerics.bounds import Bound
+from opsdebug_ci.numerics.formats import signed_bits
+from opsdebug_ci.numerics.places import array_of, places_of
 from opsdebug_ci.numerics.worst import Worst
 
 MISROUNDED_CODES_SHARE = 0.01
@@ -59,8 +61,10 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
             got, wanted, here = a.double(), y.double(), _of_block(bound, tolerance, worst_case)
             excess = buffers[0, : a.numel()]
             if not _all_green(got, wanted, here, output.max_finite, (excess, buffers[1, : a.numel()])):
-                *judged, excess = _judged(got, wanted, here, output)
-                masks.note(start, judged)
+                places = _doubtful(got, wanted, here, output.max_finite, excess)
+                few = _of_block(bound, tolerance[places], worst_case[places])
+                *judged, excess[places] = _judged(got[places], wanted[places], few, output)
+                masks.note(start + places, judged)
             worst.note(excess, start)
 
         return work
@@ -78,11 +82,11 @@ class _Masks:
         self._lock = threading.Lock()
         self._masks: list[torch.Tensor | None] = [None, None, None]
 
-    def note(self, start: int, judged: list[torch.Tensor]) -> None:
-        """Take the masks of the block that begins at `start`."""
-        for number, block in enumerate(judged):
-            if bool(block.any()):
-                self._whole(number)[start : start + block.numel()] = block
+    def note(self, positions: torch.Tensor, judged: list[torch.Tensor]) -> None:
+        """Take what was judged of the elements at flat C-order `positions`."""
+        for number, mask in enumerate(judged):
+            if bool(mask.any()):
+                self._whole(number)[positions[mask]] = True
 
     def found(self) -> list[torch.Tensor]:
         """bool tensors of the whole shape, to be read only."""
@@ -127,6 +131,20 @@ def _all_green(
     if bound.exact or not (least.item() >= 0.0 and most.item() < 1.0):
         return False
     return torch.sub(bound.worst_case, error, out=spare).amin().item() >= 0.0
+
+
+def _doubtful(
+    got: torch.Tensor, expected: torch.Tensor, bound: Bound, largest: float, share: torch.Tensor
+) -> torch.Tensor:
+    """Where a block has to be judged by the definition; elsewhere it is green, and its excess then in `share`."""
+    error = (got - expected).abs_()
+    torch.div(error, bound.tolerance, out=share).masked_fill_(error == 0, 0.0)
+    sides = expected, bound.tolerance, bound.worst_case, error, share
+    y, tolerance, worst_case, e, s = (array_of(side.detach()) for side in sides)
+    green = (y >= -largest) & (y <= largest) & (tolerance >= 0) & (worst_case >= e) & (s < 1.0)
+    if bound.exact:
+        green &= array_of(signed_bits(got)) == array_of(signed_bits(expected))
+    return places_of(~green)
 
 
 def _judged(

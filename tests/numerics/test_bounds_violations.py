@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -15,6 +16,8 @@ from opsdebug_ci.numerics.blocks import BLOCK
 from opsdebug_ci.numerics.bounds import Bound
 from opsdebug_ci.numerics.violations import (
     Violations,
+    _judged,
+    _of_block,
     float_violations,
     index_violations,
     infer_index_axis,
@@ -192,6 +195,29 @@ def test_equal_numbers_still_need_tolerances_that_accept_them(tolerance: float, 
     found = float_violations(expected.clone(), expected, terms, FLOAT_FORMATS["float32"])
     assert found.over.tolist() == [tolerance != 1.0] * 2
     assert found.red.tolist() == [worst != 1.0] * 2
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("name", ["float32", "float8_e4m3fn"])
+def test_every_element_is_judged_as_if_it_were_alone(name: str, exact: bool) -> None:
+    """Whatever shares its block, and wherever the block is cut."""
+    values = (0.0, -0.0, 1.0, -1.25, 1.5, 448.0, 500.0, 1e39, INF, -INF, NAN)
+    terms = (0.0, 0.3, 0.5, -1.0, INF, NAN)
+    rows = list(itertools.product(values, values, terms, terms))
+    got, expected, tolerance, worst = (wide(*column) for column in zip(*rows, strict=True))
+    given = Bound(rounding=tolerance, tolerance=tolerance, worst_case=worst, exact=exact, text="")
+    output = FLOAT_FORMATS[name]
+    found = float_violations(got, expected, given, output)
+    alone = [
+        float_violations(
+            got[k : k + 1], expected[k : k + 1], _of_block(given, tolerance[k : k + 1], worst[k : k + 1]), output
+        )
+        for k in range(0, len(rows), 7)
+    ]
+    judged = _judged(got, expected, given, output)
+    for which, definition in zip(("over", "red", "classes"), judged, strict=False):
+        assert torch.equal(getattr(found, which), definition), which
+        assert [bool(getattr(one, which)) for one in alone] == definition[::7].tolist(), which
 
 
 def test_a_green_output_of_an_exact_bound_keeps_the_sign_of_zero() -> None:
