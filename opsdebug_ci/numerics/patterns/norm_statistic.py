@@ -33,6 +33,9 @@ FEWEST = 3
 BLOCKS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 """Widths rows are padded to. Not 2 n: padding by n zeros looks like a variance about 0 instead of the mean."""
 
+IMPRECISE = 0.02
+"""Largest median error of a row's factor that is lost precision: that of a statistic of 5 or 6 bits."""
+
 CANCELS = 10.0
 """mean**2 / variance from which E[x**2] - mean**2 loses a digit and more: its condition number is 1 + that."""
 
@@ -150,7 +153,8 @@ def _divisor(scales: _Scales) -> Reading | None:
 
 def _epsilon(scales: _Scales) -> Reading | None:
     beneath = scales.got.square().reciprocal()
-    used = max(float((beneath - scales.spread)[scales.spread.argmin()]), 0.0)
+    seen = max(float((beneath - scales.spread)[scales.spread.argmin()]), 0.0)
+    used = 0.0 if scales.reproduces(_root(scales.spread)) else seen
     if not scales.reproduces(_root(scales.spread + used)):
         return None
     text = f"every row has the scale of eps = {_short(used)} instead of {_short(scales.eps)}"
@@ -207,7 +211,7 @@ def _imprecise(scales: _Scales) -> Reading | None:
     if scales.centred and condition > CANCELS:
         text = f"{how}, and mean**2 is {condition:.3g} x the variance: as E[x**2] - mean**2 it cancels"
         return Cause.LOW_PRECISION_ACCUM, 0.86, text, numbers
-    if size > 0.1:
+    if size > IMPRECISE:
         return None
     return Cause.LOW_PRECISION_ACCUM, 0.75, f"{how}: the statistic carries about {-math.log2(size):.0f} bits", numbers
 

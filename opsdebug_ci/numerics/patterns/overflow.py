@@ -68,8 +68,8 @@ def _exp(failure: Failure, seen: Sample, finite: torch.Tensor, blown: torch.Tens
         if limit is None:
             continue
         below, above = limit
-        for kept, low, high in EXP_LIMITS:
-            if below <= high and above >= low and above - below < 0.5 * low:
+        for kept, low, high in sorted(EXP_LIMITS, key=lambda known: known[0] != failure.compute.name):
+            if below <= high and above >= low:
                 statement = (
                     f"infinite or NaN exactly where {name} is beyond {(below + above) / 2:.4g} ({int(blown.sum()):,} "
                     f"elements): exp overflows {kept}"
