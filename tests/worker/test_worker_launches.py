@@ -18,11 +18,9 @@ def twice(x):
 
 
 def observed(function, **options):
-    """(launches, repeat mismatches, unwritten) of one case."""
-    counting = Counting(function)
-    observation = run(
-        unary(counting, **{k: v for k, v in options.items() if k != "repeats"}), repeats=options.get("repeats", 1)
-    )
+    """(launches, repeat mismatches, unwritten) of one case; nothing more is asked on uniform values."""
+    counting, repeats = Counting(function), options.pop("repeats", 1)
+    observation = run(unary(counting, **options), repeats=repeats, inputs="uniform")
     assert observation.status is Status.RAN, observation.reason
     return counting.launches, observation.repeat_mismatches, observation.unwritten
 
@@ -59,7 +57,8 @@ def test_an_element_never_written_is_reported() -> None:
         return out
 
     launches, mismatches, unwritten = observed(forgets_two)
-    assert (launches, mismatches, unwritten) == (4, 0, 2)
+    assert (mismatches, unwritten) == (0, 2)
+    assert launches >= 4  # probes launch it further
 
 
 def test_a_sum_over_memory_never_written_is_reported() -> None:
@@ -152,7 +151,7 @@ def test_every_launch_gets_fresh_arguments() -> None:
         seen.append(x.clone())
         x.mul_(2)
 
-    observation = run(unary(doubles_in_place, contract=Contract(mutates=("x",))))
+    observation = run(unary(doubles_in_place, contract=Contract(mutates=("x",))), inputs="uniform")
     assert len(seen) == 2
     assert torch.equal(seen[0], seen[1])
     assert (observation.memory, [output.name for output in observation.outputs]) == ((), ["x"])
@@ -201,5 +200,5 @@ def test_random_numbers_differ_between_seeds() -> None:
     drawn = []
     operator = unary(lambda x: drawn.append(random.random()) or x + x)
     for seed in (1, 1, 2):
-        run(operator, seed=seed)
+        run(operator, seed=seed, inputs="uniform")
     assert drawn[0] == drawn[1] == drawn[2] == drawn[3] != drawn[4]
