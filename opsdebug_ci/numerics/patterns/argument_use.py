@@ -54,7 +54,7 @@ def argument_use(failure: Failure) -> Iterator[Clue]:
         return
     right = elements_at(failure, bad_places(~failure.bad, SEEN))
     for name, argument in failure.tensors.items():
-        if argument.numel() < 2 or argument.ndim > failure.bad.ndim or argument.dtype == torch.bool:
+        if argument.numel() < 2 or argument.ndim > failure.bad.ndim or _unordered(argument):
             continue
         values = argument.detach().to(failure.bad.device)
         for axes in itertools.islice(_alignments(values.shape, failure.bad.shape), MOST_ALIGNMENTS):
@@ -62,6 +62,10 @@ def argument_use(failure: Failure) -> Iterator[Clue]:
             if found is not None:
                 yield from _clues(failure, name, found)
                 return
+
+
+def _unordered(argument: torch.Tensor) -> bool:
+    return argument.dtype == torch.bool or argument.is_complex()
 
 
 def _alignments(shape: torch.Size, wanted: torch.Size) -> Iterator[tuple[int, ...]]:

@@ -73,4 +73,5 @@ def _factors(got: torch.Tensor, wanted: torch.Tensor, block: int) -> torch.Tenso
         return None
     error = (have - want).square().sum()
     left = (have - factors[:, None] * want).square().sum()
-    return factors[live] if bool(left <= LEFT * error) else None
+    held = have.square().sum()  # a factor near 0 takes all error away from what is small anyway
+    return factors[live] if bool(left <= LEFT * error) and bool(left <= LEFT * held) else None

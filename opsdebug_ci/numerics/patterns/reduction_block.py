@@ -99,7 +99,7 @@ def _best(
 ) -> tuple[str, int] | None:
     """The stretch that explains the error, and in which way."""
     error, energy = seen.error[:, None], seen.error.square().sum()
-    rest = torch.tensor([count - length for length in lengths], dtype=torch.float64)
+    rest = torch.tensor([count - length for length in lengths], dtype=torch.float64, device=sums.device)
     ways = (
         ("missing", -sums),
         ("counted twice", sums),

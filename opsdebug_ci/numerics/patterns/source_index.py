@@ -92,7 +92,7 @@ def _copies(failure: Failure) -> Iterator[Copies]:
 
 def _places(pool: torch.Tensor, values: torch.Tensor, allowed: torch.Tensor | None) -> torch.Tensor | None:
     """Flat position of each value in the pool, -1 where it occurs not once; None when that is so too often."""
-    flat = pool.detach().flatten().double()
+    flat = pool.detach().to(values.device).flatten().double()
     ordered, order = flat.sort()
     room = torch.zeros_like(values)
     if allowed is not None:

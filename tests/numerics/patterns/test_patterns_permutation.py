@@ -76,6 +76,13 @@ def test_other_errors_leave_it_silent(wrong: torch.Tensor) -> None:
     assert causes(permutation, failing(wrong, X)) == []
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.bfloat16, torch.float16])
+def test_narrow_formats_are_compared(dtype: torch.dtype) -> None:
+    right = normal(40, 40).to(dtype)
+    assert causes(permutation, failing(right.T.contiguous(), right)) == [LAYOUT]
+    assert causes(permutation, failing(normal(40, 40, seed=1).to(dtype), right)) == []
+
+
 def test_few_distinct_values_tell_nothing() -> None:
     right = (normal(64, 64) > 1).to(torch.int64)
     assert causes(permutation, failing(right.flip(1), right)) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from patterns_notation import failing, normal
@@ -72,8 +74,12 @@ def clues(failure: Failure) -> list[Clue]:
     held = (failure.actual, failure.expected, failure.bad, *failure.tensors.values())
     before = [tensor.clone() for tensor in held]
     found = [clue for rule in RULES.values() for clue in rule(failure)]
-    assert all(torch.equal(one.nan_to_num(), two.nan_to_num()) for one, two in zip(before, held, strict=True))
+    assert all(_same_bytes(one, two) for one, two in zip(before, held, strict=True))
     return sorted(found, key=lambda clue: -clue.confidence)
+
+
+def _same_bytes(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return torch.equal(one.contiguous().flatten().view(torch.uint8), two.contiguous().flatten().view(torch.uint8))
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -94,3 +100,11 @@ def test_small_outputs_break_no_rule(shape: tuple[int, ...]) -> None:
     wanted = normal(*shape)
     wrong = wanted + normal(*shape, seed=1) + 1
     assert clues(failing(wrong, wanted, x=wanted, n=torch.tensor([0, 1, 2]))) == []
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e5m2, torch.float64, torch.uint8, torch.int64])
+def test_every_dtype_is_looked_at_beside_every_argument(dtype: torch.dtype) -> None:
+    wanted, wrong = (normal(8, 16, seed=seed).abs().mul(3).to(dtype) for seed in (0, 1))
+    others = {str(kind): normal(8, 16, seed=2).abs().to(kind) for kind in (torch.complex64, torch.int32, torch.bool)}
+    found = clues(failing(wrong, wanted, empty=torch.empty(0), number=math.inf, words="sum", **others))
+    assert found == []
