@@ -11,6 +11,7 @@ Decides what is counted and from where on the count is a flag. Deliberately not 
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -40,8 +41,9 @@ FEWEST_UNEXPLAINED = 8
 LIKE_FRAMEWORK = 3.0
 """A framework whose own rate is at least that fraction of the operator's misrounds in the same way."""
 
-BLOCK = 1 << 18
-"""Elements looked at in one go."""
+BLOCK, MOST_BLOCKS = 1 << 13, 32
+"""Elements looked at in one go, and how many times: of a larger output, evenly spaced blocks. A rate of 0.1 % still
+shows 260 times among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +72,20 @@ def misrounding(actual: torch.Tensor, expected: torch.Tensor, bound: Bound) -> M
         bound: bounds around it; neither exact nor a user's own.
 
     Returns:
-        Counts and the mask. NaN, infinities, zeros, subnormals and sign changes are left to classes and bounds.
+        Counts and the mask. NaN, infinities, zeros, subnormals and sign changes are left to classes and bounds, and so
+        is what lies outside the MOST_BLOCKS blocks of an output of more than BLOCK * MOST_BLOCKS elements.
     """
     a, y = actual.detach().reshape(-1), expected.reshape(-1)
     sides = (a, y, bound.rounding.reshape(-1), bound.tolerance.reshape(-1), bound.worst_case.reshape(-1))
     unexplained = torch.zeros(a.numel(), dtype=torch.bool, device=a.device)
     counts = torch.zeros(4, dtype=torch.float64)
-    for start in range(0, a.numel(), BLOCK):
-        block, mask = _block(*(side[start : start + BLOCK] for side in sides))
-        counts += block
-        unexplained[start : start + BLOCK] = mask
+    number = min(MOST_BLOCKS, -(-a.numel() // BLOCK))
+    edges = [a.numel() * index // max(number, 1) for index in range(number + 1)]
+    for start, end in itertools.pairwise(edges):
+        looked_at = slice(start, min(end, start + BLOCK))
+        found, mask = _block(*(side[looked_at] for side in sides))
+        counts += found
+        unexplained[looked_at] = mask
     visible, misrounded, growing, expected_count = counts.tolist()
     reading = MisroundingReading(
         visible=int(visible),
@@ -142,7 +148,8 @@ def mean_bias(actual: torch.Tensor, expected: torch.Tensor, bound: Bound) -> flo
     """Mean signed relative error of an output as wide as the operator's steps, in units of its unit roundoff.
 
     Over normal elements with a relative error below WELL_CONDITIONED_ERROR whose tolerance without rounding is at most
-    WELL_CONDITIONED roundings: elsewhere the condition of the formula decides, not its constants.
+    WELL_CONDITIONED roundings: elsewhere the condition of the formula decides, not its constants. Of a large output,
+    evenly spaced elements.
 
     Args:
         actual: output, any float dtype, any shape.
@@ -153,14 +160,16 @@ def mean_bias(actual: torch.Tensor, expected: torch.Tensor, bound: Bound) -> flo
         The mean; None where fewer than BIAS_ELEMENTS elements count. NaN and infinities never do.
     """
     number_format = float_format(actual.dtype)
-    u, size = number_format.unit_roundoff, expected.abs()
-    error = actual.double() - expected
+    step = actual.numel() // (BLOCK * MOST_BLOCKS) + 1
+    sides = (actual.detach(), expected, bound.tolerance, bound.rounding)
+    a, y, tolerance, rounding = (side.reshape(-1)[::step] for side in sides)
+    u, size, error = number_format.unit_roundoff, y.abs(), a.double() - y
     usual = torch.isfinite(error) & (size >= 2 * number_format.min_normal)
-    calm = bound.tolerance - bound.rounding <= WELL_CONDITIONED * u * size
+    calm = tolerance - rounding <= WELL_CONDITIONED * u * size
     counted = usual & calm & (error.abs() < WELL_CONDITIONED_ERROR * size)
     if int(counted.sum()) < BIAS_ELEMENTS:
         return None
-    mean = (error[counted] / expected[counted]).mean().item() / u
+    mean = (error[counted] / y[counted]).mean().item() / u
     return mean if math.isfinite(mean) else None
 
 

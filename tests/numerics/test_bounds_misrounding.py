@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind, Zone
 from opsdebug_ci.numerics.bounds import Bound
-from opsdebug_ci.numerics.misrounding import mean_bias, misrounding
+from opsdebug_ci.numerics.misrounding import BLOCK, MOST_BLOCKS, mean_bias, misrounding
 
 F = torch.nn.functional
 
@@ -195,3 +195,14 @@ def test_mean_bias_is_the_mean() -> None:
         )
         is None
     )
+
+
+def test_a_large_output_is_looked_at_in_evenly_spaced_blocks() -> None:
+    size = BLOCK * MOST_BLOCKS
+    truth = (drawn("uniform", 1000, dtype=torch.float64) + 1.0).repeat(3 * size // 1000)
+    found = misrounding(truth.to(torch.bfloat16), truth * (1 + 2.0**-11), bound(truth, 2.0**-16))
+    assert found.reading.visible == size
+    assert found.reading.flagged
+    where = found.unexplained.nonzero().flatten()
+    assert int(where[0]) < BLOCK
+    assert int(where[-1]) > truth.numel() * (MOST_BLOCKS - 1) // MOST_BLOCKS
