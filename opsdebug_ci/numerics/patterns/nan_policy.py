@@ -5,6 +5,7 @@ Decides by the inputs which policy was broken. Deliberately silent where other e
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -122,6 +123,6 @@ def _axes(failure: Failure, value: torch.Tensor) -> Iterator[tuple[int, Callable
     for axis in reversed(range(value.ndim)):
         kept = value.shape[:axis] + value.shape[axis + 1 :]
         if kept == shape:
-            yield axis, lambda mask, axis=axis: mask.squeeze(axis)  # type: ignore[misc]
+            yield axis, functools.partial(torch.squeeze, dim=axis)
         elif value.ndim == len(shape) and kept == shape[:axis] + shape[axis + 1 :]:
             yield axis, lambda mask: mask.expand(shape)
