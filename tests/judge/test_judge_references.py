@@ -23,7 +23,7 @@ def apart(reference: str, *allies: ReferenceKind):
 
 ODD = {
     "torch": ([vote("torch"), agreeing("naive")], "medium", "reference", "framework reference suspect"),
-    "naive": ([agreeing("torch"), vote("naive")], "medium", "reference", "semantics mismatch"),
+    "naive": ([agreeing("torch"), vote("naive", disagreement=800.0)], "medium", "reference", "semantics mismatch"),
     "precise": ([apart("torch", NAIVE), apart("naive", TORCH)], "low", "reference", "`precise` alone is odd"),
 }
 """Odd one out: votes, confidence, blame, words."""
@@ -134,3 +134,8 @@ def test_slices_far_worse_than_the_framework_are_a_cause_of_a_failure() -> None:
     judgement = judged(ran(replace(output(kind="softmax", rejected=40), worse_than_framework=40)))
     assert causes(judgement)[0] == "low_precision_accum"
     assert "40 elements lie in rows or sizes" in judgement.findings[0].statement
+
+
+def test_a_naive_reference_that_is_only_a_little_off_has_no_other_semantics() -> None:
+    (finding,) = judged(ran(output(confidence="medium", votes=[agreeing("torch"), vote("naive")]))).findings
+    assert "it rounds more than a reference may" in finding.statement

@@ -13,6 +13,11 @@ from opsdebug_ci.model.observation import OutputReading, Vote
 from opsdebug_ci.model.vocabulary import Blame, Cause, Confidence, ReferenceKind
 
 
+ROUNDING_APART = 16.0
+"""Allowed distances up to which another order or precision explains a naive reference: quarters of the tolerance of an
+operator, so 4 tolerances, as far as a framework's error licenses anything; other semantics are seldom as close."""
+
+
 def dissent(subject: Subject) -> Iterator[Finding]:
     """Fires where references are apart: names the odd one out, or says that there is none. Silent where they agree."""
     for output in subject.observation.outputs:
@@ -42,15 +47,17 @@ def _odd(subject: Subject, output: OutputReading, odd: ReferenceKind) -> Finding
     differs = (
         dissent_text(loudest) if odd is not output.used else f"both others differ from it: {dissent_text(loudest)}"
     )
-    blame, meaning = _meaning(subject, output, odd)
+    blame, meaning = _meaning(subject, output, odd, loudest)
     statement = f"`{output.name}`: compared with `{output.used}`, {differs}; `{odd}` alone is odd: {meaning}"
     return subject.finding(Cause.UNKNOWN, 0.8, statement, {**_evidence(output, loudest), "odd": str(odd)}, blame=blame)
 
 
-def _meaning(subject: Subject, output: OutputReading, odd: ReferenceKind) -> tuple[Blame, str]:
+def _meaning(subject: Subject, output: OutputReading, odd: ReferenceKind, vote: Vote) -> tuple[Blame, str]:
     """Whom an odd reference speaks against, and in what words."""
     if odd is ReferenceKind.TORCH:
         return Blame.REFERENCE, _framework(output)
+    if odd is ReferenceKind.NAIVE and vote.disagreement is not None and 1 < vote.disagreement <= ROUNDING_APART:
+        return Blame.REFERENCE, "it rounds more than a reference may"
     if odd is ReferenceKind.NAIVE:
         return Blame.REFERENCE, "semantics mismatch, it computes something else than the others"
     derived = any(r.reference is odd and r.derived for r in subject.observation.references)
