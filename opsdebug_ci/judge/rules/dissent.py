@@ -12,7 +12,6 @@ from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.observation import OutputReading, Vote
 from opsdebug_ci.model.vocabulary import Blame, Cause, Confidence, ReferenceKind
 
-
 ROUNDING_APART = 16.0
 """Allowed distances up to which another order or precision explains a naive reference: quarters of the tolerance of an
 operator, so 4 tolerances, as far as a framework's error licenses anything; other semantics are seldom as close."""
