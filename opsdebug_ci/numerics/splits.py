@@ -25,6 +25,11 @@ LARGEST_MODULUS = 128
 FLAT_ELEMENTS = 1 << 22
 """Elements up to which lanes across the ends of rows are tried; along the axes they always are."""
 
+LANE_SAMPLE = 1 << 15
+"""Bad elements from which the best lane across rows is told; how well it separates is counted over all."""
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
 NUDGE = 1e-3
 """What a less direct feature must be better by, so that equal ones do not compete."""
 
@@ -111,9 +116,8 @@ def _one_per_feature(cuts: Sequence[Cut]) -> list[Cut]:
 def _counted(cut: Cut, bad: torch.Tensor, region: torch.Tensor | None) -> Split:
     matching = cut.matches().expand(bad.shape)
     total_bad, total = int(bad.sum()), bad.numel()
-    hits, called = int((matching & bad).sum()), int(matching.sum())
-    missed_good = called - hits
-    good = total - total_bad
+    hits, good = int((matching & bad).sum()), total - total_bad
+    missed_good = int(matching.sum()) - hits
     there = matching if region is None else matching & region
     return Split(
         feature=cut.name,
@@ -141,12 +145,12 @@ def _value_cuts(bad: torch.Tensor, features: Sequence[Feature]) -> Iterator[Cut]
             yield _value_cut(feature, relation, low, high, balanced)
 
 
-def _spread(positions: torch.Tensor) -> torch.Tensor:
-    """At most SAMPLED of them, evenly."""
-    if positions.numel() <= SAMPLED:
+def _spread(positions: torch.Tensor, most: int = SAMPLED) -> torch.Tensor:
+    """At most so many of them, evenly, yet in no step that lanes could keep (Kronecker's sequence)."""
+    if positions.numel() <= most:
         return positions
-    steps = torch.linspace(0, positions.numel() - 1, SAMPLED, dtype=torch.float64, device=positions.device)
-    return positions[steps.round().to(torch.int64)]
+    steps = torch.arange(most, dtype=torch.float64, device=positions.device) * _GOLDEN
+    return positions[(steps.frac_() * positions.numel()).to(torch.int64)]
 
 
 def _best_cut(values: torch.Tensor, bad: torch.Tensor) -> tuple[Relation, float, float, float] | None:
@@ -192,7 +196,7 @@ def _value_cut(feature: Feature, relation: Relation, low: float, high: float, ba
 
 def _side(values: torch.Tensor, relation: Relation, threshold: float) -> torch.Tensor:
     side = values > threshold if relation is Relation.ABOVE else values < threshold
-    return side & torch.isfinite(values)
+    return side & torch.isfinite(values) if values.is_floating_point() else side
 
 
 def shortest_between(low: float, high: float) -> float | None:
@@ -213,56 +217,65 @@ def _index_cuts(bad: torch.Tensor) -> Iterator[Cut]:
     for axis, size in enumerate(shape):
         others = [other for other in range(len(shape)) if other != axis]
         wrong = bad.sum(dim=others).double() if others else bad.double()
-        right = bad.numel() / size - wrong
-        yield from _positional(f"index on axis {axis}", axis, shape, wrong, right)
+        yield from _positional(f"index on axis {axis}", axis, shape, wrong, bad.numel() / size)
     if len(shape) > 1 and bad.numel() <= FLAT_ELEMENTS:
-        wrong = bad.reshape(-1).double()
-        yield from _lanes("flat index", None, shape, wrong, 1.0 - wrong)
+        positions = _spread(bad.reshape(-1).nonzero().flatten(), LANE_SAMPLE)
+        share = int(bad.sum()) / bad.numel()
+        yield from _lanes("flat index", None, shape, lambda modulus: positions % modulus, None, share)
 
 
-def _positional(
-    name: str, axis: int, shape: tuple[int, ...], wrong: torch.Tensor, right: torch.Tensor
-) -> Iterator[Cut]:
-    """Cuts of an index: beyond a threshold, equal to one, and its lanes."""
-    positions = torch.arange(wrong.numel(), dtype=torch.float64, device=wrong.device)
-    share_bad, share_good = wrong.cumsum(0) / wrong.sum(), right.cumsum(0) / right.sum()
+def _positional(name: str, axis: int, shape: tuple[int, ...], wrong: torch.Tensor, each: float) -> Iterator[Cut]:
+    """Cuts of an index with `each` elements of which so many are wrong: beyond a threshold, equal to one, its lanes."""
+    positions = torch.arange(wrong.numel(), device=wrong.device)
+    right = each - wrong
+    share_bad, share_good = wrong / wrong.sum(), right / right.sum()
     if wrong.numel() > 1:
-        below = ((share_bad + 1 - share_good) / 2)[:-1]
+        below = ((share_bad.cumsum(0) + 1 - share_good.cumsum(0)) / 2)[:-1]
         at, relation = int((below - 0.5).abs().argmax()), Relation.BELOW
         balanced = float(below[at])
         if balanced < 0.5:
             balanced, relation = 1 - balanced, Relation.ABOVE
         threshold = float(at) if relation is Relation.ABOVE else float(at + 1)
         yield _index_cut(name, relation, threshold, balanced, INDEX, lambda: _laid(positions, axis, shape))
-    yield from _equal(name, INDEX, wrong, right, lambda: _laid(positions, axis, shape))
-    yield from _lanes(name, axis, shape, wrong, right)
+    yield _equal(name, INDEX, share_bad, share_good, lambda: _laid(positions, axis, shape))
+    share = float(wrong.sum() / (each * wrong.numel()))
+    yield from _lanes(name, axis, shape, lambda modulus: positions % modulus, wrong, share)
 
 
 def _lanes(
-    name: str, axis: int | None, shape: tuple[int, ...], wrong: torch.Tensor, right: torch.Tensor
+    name: str,
+    axis: int | None,
+    shape: tuple[int, ...],
+    residues_of: Callable[[int], torch.Tensor],
+    weights: torch.Tensor | None,
+    share: float,
 ) -> Iterator[Cut]:
-    """The best residue of every modulus."""
-    for modulus in range(2, min(LARGEST_MODULUS, wrong.numel() - 1) + 1):
-        residues = torch.arange(wrong.numel(), dtype=torch.float64, device=wrong.device) % modulus
+    """The best residue of every modulus: of bad elements lie `weights` (None: one) at each residue of `residues_of`.
 
-        def laid(residues: torch.Tensor = residues) -> torch.Tensor:
+    `axis` None is the flat index; `share` of all elements are bad.
+    """
+    device = residues_of(2).device
+    size = math.prod(shape) if axis is None else shape[axis]
+    for modulus in range(2, min(LARGEST_MODULUS, size - 1) + 1):
+        wrong = torch.bincount(residues_of(modulus), weights, minlength=modulus).double()
+        share_bad = wrong / wrong.sum()
+        lanes = torch.arange(modulus, device=device)
+        share_all = ((size - 1 - lanes) // modulus + 1).double() / size
+        share_good = (share_all - share * share_bad) / (1 - share)
+
+        def laid(modulus: int = modulus) -> torch.Tensor:
+            residues = torch.arange(size, device=device) % modulus
             return residues.reshape(shape) if axis is None else _laid(residues, axis, shape)
 
-        named = f"{name} mod {modulus}"
-        yield from _equal(named, LANE + modulus / 1024, _folded(wrong, modulus), _folded(right, modulus), laid)
-
-
-def _folded(counts: torch.Tensor, modulus: int) -> torch.Tensor:
-    padded = torch.nn.functional.pad(counts, (0, -counts.numel() % modulus))
-    return padded.reshape(-1, modulus).sum(0)
+        yield _equal(f"{name} mod {modulus}", LANE + modulus / 1024, share_bad, share_good, laid)
 
 
 def _equal(
-    name: str, order: float, wrong: torch.Tensor, right: torch.Tensor, laid: Callable[[], torch.Tensor]
-) -> Iterator[Cut]:
-    balanced = (wrong / wrong.sum() + 1 - right / right.sum()) / 2
+    name: str, order: float, share_bad: torch.Tensor, share_good: torch.Tensor, laid: Callable[[], torch.Tensor]
+) -> Cut:
+    balanced = (share_bad + 1 - share_good) / 2
     at = int(balanced.argmax())
-    yield _index_cut(name, Relation.EQUAL, float(at), float(balanced[at]), order, laid)
+    return _index_cut(name, Relation.EQUAL, float(at), float(balanced[at]), order, laid)
 
 
 def _index_cut(

@@ -107,27 +107,28 @@ class _Tracing:
         return "reference " + ", ".join(f"`{which}`" for which in self.outputs[0].references)
 
     def _with_steps(self, answer: CaseTrace) -> CaseTrace:
-        mine, theirs, naive = self._recordings()
-        notes = [*self._refusals(mine)]
-        marked = mine.checkpoints and (theirs.checkpoints or naive.checkpoints)
-        if marked:
-            pairs, more = self._marked(mine, theirs, naive)
+        mine, theirs, naive = self._recordings(calls=False)
+        notes = tuple(self._refusals(mine))
+        if mine.checkpoints and (theirs.checkpoints or naive.checkpoints):
             source = StepSource.CHECKPOINT
+            pairs, more = self._marked(mine, theirs, naive)
         else:
-            pairs, more = self._called(mine, theirs)
             source = StepSource.CALL
-        steps = tuple(read_steps(pairs, source, self._template(), self.arguments))
+            mine, theirs, _ = self._recordings(calls=True)
+            pairs, more = self._called(mine, theirs)
+        steps = tuple(read_steps(pairs, source, self.outputs[0], self.arguments))
         return replace(answer, steps=(*steps, *answer.steps), notes=(*notes, *more))
 
-    def _recordings(self) -> tuple[Recorder, Recorder, Recorder]:
+    def _recordings(self, *, calls: bool) -> tuple[Recorder, Recorder, Recorder]:
+        """What operator, best reference and naive reference show; copies of calls only where asked for."""
         limit = self.request.step_limit
-        mine, theirs, naive = (Recorder(calls=True, limit=limit) for _ in range(3))
-        if not watch_operator(self.operator, self.arguments, self.case, mine):
+        mine, theirs, naive = (Recorder(calls=calls, limit=limit) for _ in range(3))
+        if not calls or not watch_operator(self.operator, self.arguments, self.case, mine):
             mine = Recorder(calls=False, limit=limit)
             listen_to_operator(self.operator, self.arguments, self.case, mine)
         lifted = {ReferenceKind.TORCH, ReferenceKind.PRECISE} & set(self.case.checks)
         if lifted and not watch_reference(self.operator, self.arguments, self.case, theirs):
-            theirs = Recorder(calls=True, limit=limit)
+            theirs = Recorder(calls=calls, limit=limit)
             listen_to_reference(self.operator, self.arguments, self.case, theirs, ReferenceKind.TORCH)
         if ReferenceKind.NAIVE in self.case.checks:
             listen_to_reference(self.operator, self.arguments, self.case, naive, ReferenceKind.NAIVE)
@@ -192,10 +193,6 @@ class _Tracing:
         return spread_of_steps(
             self.operator, self.arguments, self.case, arithmetic, calls=calls, limit=self.request.step_limit
         )
-
-    def _template(self) -> ComparedOutput:
-        """What all steps share with the outputs: precision, arguments, dims."""
-        return self.outputs[0]
 
     def _refusals(self, mine: Recorder) -> Iterator[str]:
         for name in dict.fromkeys(mine.refused):
