@@ -2,8 +2,8 @@
 
 Decides the two fills. An output that follows the fill was never written, or was computed from memory never written.
 `fresh_memory` sees allocations made through torch's dispatcher (`torch.empty` and its kin), not those inside C++
-kernels or numpy; `soil_heap` reaches these where the allocator hands out again what it got back last, as it does with
-small blocks, so that no result of a reference lies there to be found.
+kernels or numpy; `soil_heap` reaches those of an allocator that hands out again what it got back last, as numpy's and
+the caching ones of devices do, so that no result of a reference lies there to be found.
 """
 
 from __future__ import annotations
@@ -71,13 +71,16 @@ def soil_heap(sizes_bytes: Iterable[int], byte: int, device: torch.device) -> No
     Args:
         sizes_bytes: sizes of the outputs to come; those above SOILED_BYTES are left out.
         byte: the fill.
-        device: whose allocator; numpy's is soiled as well.
+        device: whose allocator; on the CPU, numpy's alone: the framework's aligned blocks come in no such order.
     """
     for size in sizes_bytes:
         if 0 < size <= SOILED_BYTES:
-            arrays = [np.full(size, byte, dtype=np.uint8) for _ in range(SOILED_BLOCKS)]
-            blocks = [torch.full((size,), byte, dtype=torch.uint8, device=device) for _ in range(SOILED_BLOCKS)]
-            del arrays, blocks
+            blocks: list[object]
+            if device.type == "cpu":
+                blocks = [np.full(size, byte, dtype=np.uint8) for _ in range(SOILED_BLOCKS)]
+            else:
+                blocks = [torch.full((size,), byte, dtype=torch.uint8, device=device) for _ in range(SOILED_BLOCKS)]
+            del blocks
 
 
 def fill_bytes(tensor: torch.Tensor, byte: int) -> None:

@@ -121,6 +121,7 @@ def test_a_case_is_run_whatever_the_operator_prints(worker: Worker) -> None:
         Phase.REFERENCE,
         Phase.REFERENCE,
         Phase.COMPARE,
+        Phase.FUNCTION,
     ]
 
 
