@@ -1,47 +1,110 @@
-"""The whole error report of a 16.8 M-element float32 pair, beside `torch.testing.assert_close` on the same pair.
+"""The whole error report of a 16.8 M-element pair, beside `torch.testing.assert_close` on the same pair.
 
-The report is every reading (cosine, errors, ULP and their percentiles, digits, misrounding, worst index) and the
-element-wise judgement against given bounds. The reference is there in float64, as it is in a run.
+The report is every reading (cosine, errors, ULP and their percentiles, digits, misrounding, worst index, classes) and
+the element-wise judgement against given bounds. The reference is there in float64, as it is in a run, and for float32
+also in float32. Each pair has a process to itself, so that the memory one needs beside its tensors can be told.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import re
+from collections.abc import Callable
+from pathlib import Path
+
 import torch
 from side_by_side import against, medians, show
 
-from opsdebug_ci.model.dtype import FLOAT_FORMATS
 from opsdebug_ci.numerics.bounds import Bound
+from opsdebug_ci.numerics.formats import float_format
 from opsdebug_ci.numerics.readings import read
 from opsdebug_ci.numerics.violations import float_violations
 
-SHAPE = (4096, 4096)
+SIDE = 4096
 ROUNDS = 5
+THREADS = 2
 BUDGET = 1.0
 """Times what `assert_close` takes."""
+MEMORY_MIB = 64
+"""Beyond the two tensors."""
+
+PAIRS = ("float32", "float32, reference float32", "float32, transposed", "float32, every other", "float16", "bfloat16")
 
 
 def main() -> None:
     """Measure and print."""
-    generator = torch.Generator().manual_seed(0)
-    expected = torch.randn(SHAPE, generator=generator, dtype=torch.float64)
-    actual = (expected * (1 + 1e-7 * torch.randn(SHAPE, generator=generator, dtype=torch.float64))).float()
-    narrow = expected.float()
-    tolerance = 1e-6 * expected.abs() + 1e-9
-    bound = Bound(rounding=tolerance / 10, tolerance=tolerance, worst_case=4 * tolerance, exact=False, text="given")
-    output = FLOAT_FORMATS["float32"]
-    subjects = {
-        "assert_close": lambda: torch.testing.assert_close(actual, narrow, rtol=1e-5, atol=1e-8),
-        "readings": lambda: read(actual, expected),
-        "violations": lambda: float_violations(actual, expected, bound, output),
-    }
-    found = medians(subjects, rounds=ROUNDS)
-    peer, report = found["assert_close"], found["readings"] + found["violations"]
-    rows = [(name, f"{seconds:.3f}", f"{seconds / peer:.2f}", "", "") for name, seconds in found.items()]
-    rows.append(
-        ("report: both", f"{report:.3f}", f"{report / peer:.2f}", f"{BUDGET:g}", against(report / peer, BUDGET))
+    rows = []
+    for name in PAIRS:
+        with multiprocessing.get_context("spawn").Pool(1) as process:
+            rows += process.apply(_rows, (name,))
+    title = f"Error report, {SIDE * SIDE:,} elements, {THREADS} threads, median of {ROUNDS}"
+    show(title, ("what", "seconds", "x assert_close", "budget", "", "MiB", "budget", ""), rows)
+
+
+def _rows(name: str) -> list[tuple[str, ...]]:
+    """Of one pair."""
+    torch.set_num_threads(THREADS)
+    actual, expected = _pair(name)
+    reference = expected if "reference float32" in name else expected.double()
+    u = float_format(actual.dtype).unit_roundoff
+    tolerance = 16 * u * expected.double().abs() + u
+    number_format = float_format(actual.dtype)
+
+    def report(rows: int = SIDE) -> None:
+        shares = tolerance[:rows]
+        bound = Bound(rounding=shares, tolerance=shares, worst_case=shares, exact=False, text="given")
+        read(actual[:rows], reference[:rows])
+        float_violations(actual[:rows], reference[:rows], bound, number_format)
+
+    report(1)  # loads code, which is no memory of the tensors
+    extra_mib = _extra_mib(report)
+    found = medians(
+        {
+            "assert_close": lambda: torch.testing.assert_close(actual, expected, rtol=16 * u, atol=u),
+            "readings": lambda: read(actual, reference),
+            "report": report,
+        },
+        rounds=ROUNDS,
     )
-    title = f"Error report, {actual.numel():,} float32 elements, {torch.get_num_threads()} threads, median of {ROUNDS}"
-    show(title, ("what", "seconds", "x assert_close", "budget", ""), rows)
+    peer = found["assert_close"]
+    ratio = found["report"] / peer
+    return [
+        (f"{name}: assert_close", f"{peer:.3f}", "1.00"),
+        ("  readings", f"{found['readings']:.3f}", f"{found['readings'] / peer:.2f}"),
+        (
+            *("  readings and judgement", f"{found['report']:.3f}", f"{ratio:.2f}"),
+            *(f"{BUDGET:g}", against(ratio, BUDGET)),
+            *(f"{extra_mib:.0f}", f"{MEMORY_MIB}", against(extra_mib, MEMORY_MIB)),
+        ),
+    ]
+
+
+def _pair(name: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """An output and its reference in the same dtype and layout, about an ulp apart."""
+    dtype = getattr(torch, name.split(",", maxsplit=1)[0])
+    generator = torch.Generator().manual_seed(0)
+    columns = 2 * SIDE if "every other" in name else SIDE
+    values = torch.randn(SIDE, columns, generator=generator, dtype=torch.float64)
+    noise = torch.randn(SIDE, columns, generator=generator, dtype=torch.float64)
+    expected = values.to(dtype)
+    actual = values.addcmul_(noise, values, value=float_format(dtype).unit_roundoff).to(dtype)
+    if "every other" in name:
+        return actual[:, ::2], expected[:, ::2]
+    return (actual.t(), expected.t()) if "transposed" in name else (actual, expected)
+
+
+def _extra_mib(action: Callable[[], None]) -> float:
+    """By how much the most memory held during `action` exceeds that before it, of the whole process."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status_kib("VmRSS")
+    action()
+    return (_status_kib("VmHWM") - before) / 1024
+
+
+def _status_kib(field: str) -> int:
+    found = re.search(rf"{field}:\s*(\d+) kB", Path("/proc/self/status").read_text())
+    assert found is not None, f"no {field} in /proc/self/status"
+    return int(found[1])
 
 
 if __name__ == "__main__":
