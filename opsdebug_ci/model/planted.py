@@ -157,7 +157,7 @@ DEFECTS: tuple[Defect, ...] = (
     _defect("zeroed_inputs", Cause.CHEATING, "inputs are zeroed, and so is the result", Cause.INPUT_MUTATED),
     _defect("skipped_work", Cause.CHEATING, "after two launches nothing is computed", Cause.NONDETERMINISM_RACE),
     _defect("refused_view", Cause.EXCEPTION, "`view` is called on whatever comes", Cause.STRIDE_VIEW),
-    _defect("refused_size", Cause.EXCEPTION, "rows longer than 64 are refused by an assertion"),
+    _defect("refused_size", Cause.EXCEPTION, "rows longer than 64 do not fit a buffer"),
     _defect("crash", Cause.CRASH_SEGFAULT, "rows longer than 64 are copied to address 0"),
     _defect("hang", Cause.HANG, "waits for a block that is never scheduled"),
 )

@@ -14,7 +14,8 @@ from opsdebug_ci import tensor
 from opsdebug_ci.catalogue.activations import gelu, gelu_wide, logistic_times, silu
 from opsdebug_ci.catalogue.arithmetic import row_sum, widen
 from opsdebug_ci.catalogue.elementwise import FLOATS, SHAPE, add
-from opsdebug_ci.catalogue.planted.originals import ABSOLUTE, SCATTER
+from opsdebug_ci.catalogue.planted.movements import SCATTER
+from opsdebug_ci.catalogue.planted.originals import ABSOLUTE
 from opsdebug_ci.catalogue.planted.placement import OWN_ELEMENTS
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.catalogue.reductions import cumsum, mean, total
@@ -126,10 +127,19 @@ def _mean(x: torch.Tensor) -> torch.Tensor:
     return (row_sum(widen(x)).squeeze(-1) / x.shape[-1]).to(x.dtype)
 
 
+def _mean_in(x: torch.Tensor, columns: int) -> torch.Tensor:
+    """Mean of each row, through a buffer of so many columns."""
+    room = x.new_zeros((*x.shape[:-1], columns))
+    room[..., : x.shape[-1]] = x
+    return _mean(room[..., : x.shape[-1]])
+
+
 def _wrong_refused_size(x: torch.Tensor) -> torch.Tensor:
-    if x.shape[-1] > LONGEST:
-        raise AssertionError(f"a row of {x.shape[-1]} does not fit the block of {LONGEST}")
-    return _mean(x)
+    return _mean_in(x, LONGEST)
+
+
+def _right_refused_size(x: torch.Tensor) -> torch.Tensor:
+    return _mean_in(x, max(x.shape[-1], LONGEST))
 
 
 def _copied(x: torch.Tensor, address: int) -> None:
@@ -187,7 +197,7 @@ PLANTED = [
     ),
     plant(silu, "skipped_work", wrong=_wrong_skipped_work, right=_silu, dims=SMALL),
     plant(ABSOLUTE, "refused_view", wrong=_wrong_refused_view, right=_right_refused_view, dims=SMALL),
-    plant(mean, "refused_size", wrong=_wrong_refused_size, right=_mean, dims=SMALL),
+    plant(mean, "refused_size", wrong=_wrong_refused_size, right=_right_refused_size, dims=SMALL),
     plant(ABSOLUTE, "crash", wrong=_wrong_crash, right=_right_crash, dims={"B": 1, "S": 4, "H": 72}),
     plant(cumsum, "hang", wrong=_wrong_hang, right=_right_hang, dtypes=("float32",), dims={"B": 1, "S": 4, "H": 72}),
 ]

@@ -9,9 +9,9 @@ from opsdebug_ci.catalogue.activations import logistic_times, silu
 from opsdebug_ci.catalogue.arithmetic import row_sum, widen
 from opsdebug_ci.catalogue.elementwise import SHAPE
 from opsdebug_ci.catalogue.planted.edges import ADD_INTO
+from opsdebug_ci.catalogue.planted.movements import FLIP
 from opsdebug_ci.catalogue.planted.originals import (
     DIFFERENCE,
-    FLIP,
     LEAK,
     LEAKY,
     SMALLEST,

@@ -10,7 +10,8 @@ from opsdebug_ci.catalogue.arithmetic import row_max, row_sum
 from opsdebug_ci.catalogue.attention import attention, attention_causal
 from opsdebug_ci.catalogue.elementwise import FLOATS
 from opsdebug_ci.catalogue.normalisation import LAYER_EPS, RMS_EPS, layer_norm, normalised, rms_norm
-from opsdebug_ci.catalogue.planted.originals import INTERLEAVE, ROTATE, rotated, wide
+from opsdebug_ci.catalogue.planted.movements import INTERLEAVE, ROTATE, rotated
+from opsdebug_ci.catalogue.planted.originals import wide
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.catalogue.products import blocked_product, conv2d, matmul_add_bias
 from opsdebug_ci.catalogue.reductions import cumsum, logsumexp, mean
