@@ -33,6 +33,9 @@ class Silent:
     def step(self, judgement: Judgement) -> None:
         del judgement
 
+    def drop(self, count: int) -> None:
+        del count
+
     def stop(self) -> None:
         return
 
@@ -54,6 +57,9 @@ class Lines:
         self._trouble += judgement.verdict in _TROUBLE
         if self._done * LINES // max(self._total, 1) > before:
             log(f"{self._done}/{self._total} cases, {self._trouble} in trouble")
+
+    def drop(self, count: int) -> None:
+        self._total -= count
 
     def stop(self) -> None:
         return
@@ -77,9 +83,10 @@ class Bar:
             transient=True,
         )
         self._task = self._bar.add_task("starting workers", total=None, trouble="")
-        self._trouble = 0
+        self._trouble = self._total = 0
 
     def start(self, total: int) -> None:
+        self._total = total
         self._bar.start()
         self._bar.update(self._task, total=total)
 
@@ -87,6 +94,10 @@ class Bar:
         self._trouble += judgement.verdict in _TROUBLE
         trouble = f"{self._trouble} in trouble" if self._trouble else ""
         self._bar.update(self._task, advance=1, description=judgement.case.operator, trouble=trouble)
+
+    def drop(self, count: int) -> None:
+        self._total -= count
+        self._bar.update(self._task, total=self._total)
 
     def stop(self) -> None:
         self._bar.stop()

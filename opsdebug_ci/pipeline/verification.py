@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ from opsdebug_ci.model import (
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
 from opsdebug_ci.model.run import CiContext, Revision, RunRecord
-from opsdebug_ci.model.vocabulary import Gate, Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Verdict
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import (
@@ -76,6 +77,12 @@ class Selection:
 
     budget_s: float | None = None
     """Stop after so long; the run is then incomplete."""
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Most cases of an operator, by name; the others have as many as the stage plans."""
+
+    enough_failures: int | None = None
+    """Failing cases after which no more of an operator are run; None: all are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +187,8 @@ def _planned(selection: Selection, operators: Sequence[OperatorDescription], ben
     for operator in operators:
         unfit = mismatch(operator, selection.axes) if by_glob else None
         axes = selection.axes if unfit is None else Axes()
-        mine = cases(operator, selection.stage, axes, selection.checks, bench.devices)
+        limit = selection.limits.get(operator.name)
+        mine = cases(operator, selection.stage, axes, selection.checks, bench.devices, budget=limit)[:limit]
         if mine and unfit is None:
             planned += [_PlannedCase(case=case) for case in mine]
             continue
@@ -203,10 +211,12 @@ def _judged(
     """Judgements in plan order; fewer than planned when the budget ran out."""
     contracts = {operator.name: operator.contract for operator in operators}
     judged: dict[str, Judgement] = {}
+    failures: Counter[str] = Counter()
     world.progress.start(len(planned))
     try:
-        for case, observation in _observed(selection, planned, bench, world):
+        for case, observation in _observed(selection, planned, bench, world, failures):
             judged[case.id] = judge(case, observation, contracts[case.operator])
+            failures[case.operator] += judged[case.id].verdict in FAILING_VERDICTS
             world.progress.step(judged[case.id])
     finally:
         world.progress.stop()
@@ -214,19 +224,42 @@ def _judged(
 
 
 def _observed(
-    selection: Selection, planned: Sequence[_PlannedCase], bench: Workbench, world: World
+    selection: Selection,
+    planned: Sequence[_PlannedCase],
+    bench: Workbench,
+    world: World,
+    failures: Mapping[str, int],
 ) -> Iterator[tuple[Case, Observation]]:
+    """What happened in each case; `failures` counts the failing ones by operator as they are judged."""
     started_ns = world.monotonic_ns()
     for item in planned:
         if item.excuse is not None:
             yield item.case, Observation(case_id=item.case.id, status=Status.SKIPPED, reason=item.excuse)
-    answers = bench.pool.run([item.case for item in planned if item.excuse is None], selection.repeats)
-    for answer in answers:
-        yield answer
-        spent_s = (world.monotonic_ns() - started_ns) / SECOND_NS
-        if selection.budget_s is not None and spent_s > selection.budget_s:
-            answers.close()
-            return
+    for batch in _batches([item.case for item in planned if item.excuse is None], selection.enough_failures):
+        enough = selection.enough_failures
+        wanted = [case for case in batch if enough is None or failures.get(case.operator, 0) < enough]
+        world.progress.drop(len(batch) - len(wanted))
+        answers = bench.pool.run(wanted, selection.repeats)
+        for answer in answers:
+            yield answer
+            spent_s = (world.monotonic_ns() - started_ns) / SECOND_NS
+            if selection.budget_s is not None and spent_s > selection.budget_s:
+                answers.close()
+                return
+
+
+def _batches(cases: Sequence[Case], size: int | None) -> list[list[Case]]:
+    """All cases at once, or in each batch the next `size` of every operator."""
+    if size is None:
+        return [list(cases)]
+    batches: list[list[Case]] = []
+    seen: Counter[str] = Counter()
+    for case in cases:
+        number = seen[case.operator] // size
+        seen[case.operator] += 1
+        batches += [[] for _ in range(number + 1 - len(batches))]
+        batches[number].append(case)
+    return batches
 
 
 def _unavailable(selection: Selection, bench: Workbench) -> tuple[Unavailable, ...]:

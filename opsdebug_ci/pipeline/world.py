@@ -20,6 +20,9 @@ class Progress(Protocol):
     def step(self, judgement: Judgement) -> None:
         """One case was judged."""
 
+    def drop(self, count: int) -> None:
+        """`count` cases will not be run after all."""
+
     def stop(self) -> None:
         """The last case was judged, or the run ended early."""
 

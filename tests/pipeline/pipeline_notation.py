@@ -60,6 +60,9 @@ class Tally:
         del judgement
         self.steps += 1
 
+    def drop(self, count: int) -> None:
+        self.total -= count
+
     def stop(self) -> None:
         self.stopped += 1
 
