@@ -6,13 +6,17 @@ TORCH ?= torch==2.13.0
 DEMO_STORE ?= demo-store
 WORKERS ?= 2
 
-.PHONY: demo test lint generated clean
+.PHONY: demo test selftest lint generated clean
 
 demo: $(VENV)/installed
 	$(BIN)/opsdebug ci --stage smoke --store $(DEMO_STORE)
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# Planted wrong operators must be caught, right ones left alone.
+selftest: $(VENV)/installed
+	$(BIN)/opsdebug selftest
 
 lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
@@ -24,7 +28,7 @@ lint: $(VENV)/tested
 generated:
 	$(BIN)/python -m opsdebug_ci.cli.help_page docs/help.txt
 	$(BIN)/python -m opsdebug_ci.store.schema_page docs/store.md
-	for name in run attribute trace; do \
+	for name in run attribute trace selftest; do \
 	  $(BIN)/python -c "from opsdebug_ci.report import schema_text; print(schema_text('opsdebug.$$name/1'), end='')" \
 	    > docs/schema/opsdebug.$$name.1.json || exit 1; \
 	done

@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ci": ("opsdebug_ci.cli.ci", "One stage over the configured operators, gated and recorded."),
     "sql": ("opsdebug_ci.cli.sql", "SQL over the baseline store."),
     "report": ("opsdebug_ci.cli.report", "Render a stored run as text or markdown."),
+    "selftest": ("opsdebug_ci.cli.selftest", "Planted wrong operators must be caught, right ones left alone."),
     "calibrate": ("opsdebug_ci.cli.calibrate", "Probe how fast this machine copies memory."),
     "doctor": ("opsdebug_ci.cli.doctor", "What is here, what is missing, what to do about it."),
     "init": ("opsdebug_ci.cli.init", "Write a workflow, a configuration and a first operator."),

@@ -27,11 +27,12 @@ def show(document: RunDocument, *, as_json: bool, verbosity: int, recorded: str 
     if as_json:
         tell(encode(document).decode())
     else:
-        tell(_coloured(text(document, verbosity, recorded=recorded)), newline=False)
+        tell(coloured(text(document, verbosity, recorded=recorded)), newline=False)
     return document.summary.exit_code
 
 
-def _coloured(report: str) -> str:
+def coloured(report: str) -> str:
+    """`report` with its verdict in colour, on a terminal."""
     if not sys.stdout.isatty():
         return report
     return _VERDICT.sub(lambda found: click.style(found[1], fg=_COLOURS.get(found[1].lower()), bold=True), report)

@@ -8,5 +8,6 @@ from opsdebug_ci.report.json_format import schema_text as schema_text
 from opsdebug_ci.report.markdown import markdown as markdown
 from opsdebug_ci.report.respelling import respelled as respelled
 from opsdebug_ci.report.respelling import spelled as spelled
+from opsdebug_ci.report.selftest import selftest_text as selftest_text
 from opsdebug_ci.report.text import text as text
 from opsdebug_ci.report.trace import trace_text as trace_text

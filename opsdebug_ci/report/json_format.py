@@ -15,13 +15,14 @@ import msgspec
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
 from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, AttributionDocument, TraceDocument
+from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def encode(document: RunDocument | AttributionDocument | TraceDocument) -> bytes:
+def encode(document: RunDocument | AttributionDocument | TraceDocument | SelftestDocument) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
         return msgspec.json.encode(document)
@@ -49,6 +50,7 @@ SCHEMAS: dict[str, type] = {
     RUN_SCHEMA: RunDocument,
     ATTRIBUTE_SCHEMA: AttributionDocument,
     TRACE_SCHEMA: TraceDocument,
+    SELFTEST_SCHEMA: SelftestDocument,
 }
 """Every document that `--json` prints, by its schema."""
 
