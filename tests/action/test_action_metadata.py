@@ -49,7 +49,7 @@ def scripts(node: Any) -> list[str]:
 
 
 def test_there_is_something_to_check() -> None:
-    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml"]
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml", "release.yml"]
     assert [path.name for path in TEMPLATES] == ["pull-request.yml"]
 
 
@@ -145,10 +145,20 @@ def test_workflows_grant_nothing_by_default_pin_what_they_use_and_keep_no_creden
 
 def test_the_projects_own_workflows_check_the_built_in_operators() -> None:
     assert load_configuration(ROOT).operators == ("opsdebug_ci.catalogue",)
-    for path in WORKFLOWS:
+    for path in (path for path in WORKFLOWS if path.name != "release.yml"):
         steps = [step for job in load(path)["jobs"].values() for step in job["steps"] if step.get("uses") == "./"]
         assert len(steps) == 1
         assert "config" not in steps[0]["with"], "the nearest configuration is the project's own"
+
+
+def test_the_self_test_gates_changes_and_releases() -> None:
+    for name in ("ci.yml", "release.yml"):
+        jobs = load(ROOT / ".github/workflows" / name)["jobs"]
+        assert [step["run"] for step in jobs["selftest"]["steps"] if step.get("name") == "Self-test"] == [
+            "opsdebug selftest"
+        ]
+    assert load(ROOT / ".github/workflows/release.yml")["jobs"]["wheel"]["needs"] == "selftest"
+    assert "make selftest" in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
 
 
 def test_the_scaffold_is_complete_and_valid(tmp_path: Path) -> None:
