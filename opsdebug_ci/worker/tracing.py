@@ -23,6 +23,7 @@ from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.trace import CaseTrace, HealthEvent, StepSource
 from opsdebug_ci.model.vocabulary import CheckpointMode, Phase, ReferenceKind, Status
 from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.comparison import PREFERENCE
 from opsdebug_ci.numerics.spread import Spread
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.trace import HealthWatch, Limits, Mark, Recorder, common_start
@@ -101,10 +102,10 @@ class _Tracing:
     def _reference(self) -> str | None:
         if not self.outputs:
             return None
-        lifted = ReferenceKind.PRECISE in self.outputs[0].references and self.outputs[0].derived_precise
-        if lifted:
+        used = next(which for which in PREFERENCE if which in self.outputs[0].references)
+        if used is ReferenceKind.PRECISE and self.outputs[0].derived_precise:
             return "the torch reference in float64"
-        return "reference " + ", ".join(f"`{which}`" for which in self.outputs[0].references)
+        return f"reference `{used}`"
 
     def _with_steps(self, answer: CaseTrace) -> CaseTrace:
         mine, theirs, naive = self._recordings(calls=False)
