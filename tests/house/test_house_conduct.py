@@ -27,6 +27,7 @@ BROAD_EXCEPTS = {
     "worker.domain": "around the user's `requires`",
     "worker.arguments": "around the user's input callable",
     "worker.launches": "around the operator",
+    "worker.properties.opcheck": "around torch.library.opcheck, which calls the operator",
     "worker.properties.gradients": "around the reference's trial run with gradients on",
     "worker.references": "around references, and around finding out whether one can be lifted",
     "worker.watched_runs": "around references while they are watched",
