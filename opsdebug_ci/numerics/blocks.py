@@ -74,8 +74,11 @@ class Blocks:
 
     def sample(self, positions: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The elements of every side at flat C-order `positions`, int64."""
-        index = torch.unravel_index(positions, self._sides[0].shape)
-        return tuple(side[index] for side in self._sides)
+        index: list[torch.Tensor] = []
+        for size in reversed(self._sides[0].shape):  # torch.unravel_index loads some five hundred modules first
+            index.insert(0, positions % size)
+            positions = torch.div(positions, size, rounding_mode="floor")
+        return tuple(side[tuple(index)] for side in self._sides)
 
     def _threads(self) -> int:
         if self._device.type != "cpu" or len(self._cuts) < _THREADED_FROM:

@@ -61,12 +61,12 @@ def counted_to_ranks(counts: torch.Tensor, ranks: list[int]) -> list[float]:
     return found
 
 
-def at_ranks(errors: torch.Tensor, ranks: list[int]) -> list[float]:
-    """The errors (flat, float64 or int64, without NaN) that stand at `ranks` when sorted."""
+def at_ranks(errors: torch.Tensor, ranks: list[int], *, reorder: bool = False) -> list[float]:
+    """The errors (flat, float64 or int64, without NaN) that stand at `ranks` when sorted; `reorder` saves a copy."""
     if not ranks:
         return []
     if errors.device.type == "cpu":
-        array = errors.numpy().copy()
+        array = errors.numpy() if reorder else errors.numpy().copy()
         array.partition(sorted(set(ranks)))
         return [array[rank].item() for rank in ranks]
     ascending = errors.sort().values

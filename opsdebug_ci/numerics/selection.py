@@ -97,7 +97,7 @@ class FloatSelection:
         places = [rank - self._below if rank < first else rank - first + middle for rank in ranks if rank >= zeros]
         if any(not 0 <= rank - self._below < middle for rank in ranks if zeros <= rank < first):
             return None
-        return named([0.0 for rank in ranks if rank < zeros] + at_ranks(kept, places))
+        return named([0.0 for rank in ranks if rank < zeros] + at_ranks(kept, places, reorder=True))
 
     def _sifted(self, errors: torch.Tensor) -> tuple[torch.Tensor, int, int]:
         """Those to keep, how many lie below all brackets, and how many in the tail."""
@@ -175,6 +175,6 @@ class IntegerTally:
         zeros = int(self._counts[0])
         values = counted_to_ranks(self._counts, [rank for rank in ranks if rank < counted])
         if self._kept <= LARGE_KEPT:
-            large = at_ranks(torch.cat(self._large), beyond) if beyond else []
+            large = at_ranks(torch.cat(self._large), beyond, reorder=True) if beyond else []
             return named(values + large), zeros
         return (named([*values, self.largest]) if len(beyond) == 1 else None), zeros
