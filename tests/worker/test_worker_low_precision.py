@@ -1,0 +1,90 @@
+"""Open kinds whose framework rounds its steps to half precision: right operators pass, wrong ones still fail."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from worker_notation import case_of, judged, unary
+
+from opsdebug_ci.model import Judgement, Verdict, Zone
+
+F = torch.nn.functional
+
+
+def of(function, reference, dtype: str, kind: str = "auto") -> Judgement:
+    operator = unary(function, reference, kind=kind, dtypes=(dtype,))
+    return judged(operator, case_of(operator, N=4000))
+
+
+def zone(judgement: Judgement) -> Zone:
+    worst = judgement.observation.worst_output
+    assert worst is not None
+    assert worst.accuracy is not None
+    return worst.accuracy.zone
+
+
+def shrink(x: torch.Tensor) -> torch.Tensor:
+    """x - tanh(x) loses most of its digits near 0 when tanh is rounded to half precision first."""
+    return x - torch.tanh(x)
+
+
+def difference(x: torch.Tensor) -> torch.Tensor:
+    return torch.exp(x) - torch.exp(-x)
+
+
+STEPS = {"x - tanh(x)": shrink, "exp(x) - exp(-x)": difference, "0.1 x + 0.3": lambda x: x * 0.1 + 0.3}
+"""Compositions whose rounded steps the framework shows at half precision."""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", STEPS)
+def test_doing_what_the_framework_does_is_amber_and_not_inconclusive(name: str, dtype: str) -> None:
+    judgement = of(STEPS[name], STEPS[name], dtype)
+    assert judgement.verdict is Verdict.PASS
+    assert zone(judgement) is Zone.AMBER
+    assert any("its kind is left open" in finding.statement for finding in judgement.findings)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", STEPS)
+def test_doing_better_than_the_framework_is_green(name: str, dtype: str) -> None:
+    judgement = of(lambda x: STEPS[name](x.float()).to(x.dtype), STEPS[name], dtype)
+    assert judgement.verdict is Verdict.PASS
+    assert zone(judgement) is Zone.GREEN
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", STEPS)
+def test_an_error_beyond_what_the_framework_licenses_fails(name: str, dtype: str) -> None:
+    judgement = of(lambda x: (STEPS[name](x.float()) + 0.1).to(x.dtype), STEPS[name], dtype)
+    assert judgement.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_framework_that_keeps_its_steps_wide_licenses_nothing(dtype: str) -> None:
+    """A single call rounds once, so half-precision steps are not excused by it although the kind is open."""
+    wide = of(lambda x: F.silu(x.float()).to(x.dtype), F.silu, dtype)
+    narrow = of(lambda x: x * (1 / (1 + torch.exp(-x))), F.silu, dtype)
+    assert zone(wide) is Zone.GREEN
+    assert zone(narrow) is not Zone.GREEN
+
+
+def test_a_declared_kind_is_not_licensed() -> None:
+    assert of(shrink, shrink, "float16", kind="elementwise").verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_constant_meets_the_operator_as_torch_rounds_it() -> None:
+    """x % 0.7 in float32: 0.7 in float64 would put elements on other sides of a multiple."""
+    right = of(lambda x: torch.remainder(x, torch.tensor(0.7)), lambda x: x % 0.7, "float32")
+    wrong = of(lambda x: torch.remainder(x, torch.tensor(0.70001)), lambda x: x % 0.7, "float32")
+    assert right.verdict is Verdict.PASS
+    assert wrong.verdict is Verdict.FAIL
+
+
+def test_grid_sampling_of_the_framework_itself_is_settled() -> None:
+    def sample(x: torch.Tensor) -> torch.Tensor:
+        image, grid = x[:972].reshape(1, 3, 18, 18), torch.tanh(x[1000:1200]).reshape(1, 10, 10, 2)
+        return F.grid_sample(image, grid, align_corners=False)
+
+    assert of(sample, sample, "bfloat16").verdict is Verdict.PASS
+    assert of(lambda x: sample(x) + 1.0, sample, "bfloat16").verdict is Verdict.FAIL
