@@ -127,8 +127,7 @@ def _run(
         defects = tuple(d for d in request.defects if request.picks(*_names(d)) and f"{WRONG}{d.name}" in here)
         wrong = [f"{WRONG}{d.name}" for d in defects if d.cause is not Cause.HANG]
         clean = [name for name in here if _is_clean(request, name)]
-        if not defects and not clean:
-            raise _nothing_matches(request)
+        _check_patterns(request, here)
         observations = _verified(request, bench, settings, world, [*wrong, *clean], enough=ENOUGH_FAILURES)
         return _Outcome(
             observations=hanging + observations,
@@ -209,12 +208,15 @@ def _open_questions(card: Scorecard) -> tuple[str, ...]:
     )
 
 
-def _nothing_matches(request: SelftestRequest) -> UsageError:
-    patterns = ", ".join(f"`{pattern}`" for pattern in request.patterns)
-    return UsageError(
-        f"`--only` has {patterns}, which no planted defect and no built-in operator matches",
-        next_step="run `opsdebug selftest --json` for their names, or give a glob, e.g. --only 'tail*'",
-    )
+def _check_patterns(request: SelftestRequest, here: set[str]) -> None:
+    names = [*here, *(name for defect in request.defects for name in _names(defect))]
+    missed = [pattern for pattern in request.patterns if not any(fnmatchcase(name, pattern) for name in names)]
+    if missed:
+        raise UsageError(
+            f"`--only` has {', '.join(f'`{pattern}`' for pattern in missed)}, which no planted defect and no built-in "
+            "operator matches",
+            next_step="run `opsdebug selftest --json` for their names, or give a glob, e.g. --only 'tail*'",
+        )
 
 
 class _Unheard:

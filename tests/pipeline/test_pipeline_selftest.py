@@ -64,4 +64,4 @@ def test_what_hangs_is_caught_in_one_short_case(project: Project) -> None:
 
 def test_a_pattern_that_matches_nothing_is_a_mistake(project: Project) -> None:
     with pytest.raises(UsageError, match="`--only` has `unheard`, which no planted defect"):
-        score_of(project, "unheard", defects=(OFFSET,))
+        score_of(project, "unheard", "offset", defects=(OFFSET,))
