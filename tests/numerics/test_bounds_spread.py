@@ -128,3 +128,18 @@ def test_a_reference_that_breaks_says_so() -> None:
 
     with pytest.raises(ValueError, match="broken reference"):
         spread_of(broken, drawn("normal", 3))
+
+
+def test_low_is_the_spread_of_half_precision_steps() -> None:
+    x = drawn("uniform", 400, dtype=torch.float16) + 1
+    run = reference_run(lambda value: torch.exp(value) * value, x)
+    narrow = measure_spread(run, arithmetic(torch.float16, operand="float16"))[0]
+    assert narrow.low is not None
+    ratio = (narrow.low / narrow.deviation).median().item()
+    assert 2.0**12 < ratio < 2.0**14  # unit roundoffs 2**-11 against 2**-24
+
+
+@pytest.mark.parametrize(("dtype", "operand"), [(torch.float32, "float32"), (torch.float16, None)])
+def test_low_is_left_out_where_nothing_is_narrower_or_the_kind_is_declared(dtype, operand) -> None:
+    run = reference_run(torch.exp, drawn("uniform", 40, dtype=dtype))
+    assert measure_spread(run, arithmetic(dtype, operand=operand))[0].low is None
