@@ -10,7 +10,7 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
@@ -39,15 +39,8 @@ SETTLED = 0.93
 """Confidence from which no further probe is made."""
 
 
-@dataclass(slots=True)
-class _Spent:
-    """Time that went into the failures of one operator."""
-
-    seconds: float = 0.0
-    """So far, in this process."""
-
-
-_SPENT: weakref.WeakKeyDictionary[Operator, _Spent] = weakref.WeakKeyDictionary()
+_SPENT: weakref.WeakKeyDictionary[Operator, float] = weakref.WeakKeyDictionary()
+"""Seconds of work that went into the failures of each operator, in this process."""
 
 
 def investigate(
@@ -60,12 +53,12 @@ def investigate(
         failures: one per failing output.
         scene_within: makes the scene to probe, given how long probing may go on.
     """
-    spent = _SPENT.setdefault(operator, _Spent())
-    allowed_s = CASE_S if spent.seconds < OPERATOR_S else HURRY_S
+    spent_s = _SPENT.get(operator, 0.0)
+    allowed_s = CASE_S if spent_s < OPERATOR_S else HURRY_S
     started_s = time.thread_time()
     scene = scene_within(Budget(allowed_s))
     clues = tuple(clue for failure in failures for clue in _clues(scene, failure))
-    spent.seconds += time.thread_time() - started_s
+    _SPENT[operator] = spent_s + time.thread_time() - started_s
     return clues
 
 

@@ -8,21 +8,17 @@ CALL_RULES or ARGUMENT_RULES, a planted defect and a clean twin in the tests.
 from __future__ import annotations
 
 from opsdebug_ci.numerics.variants.activations import activations
-from opsdebug_ci.numerics.variants.arguments import ArgumentRule as ArgumentRule
-from opsdebug_ci.numerics.variants.arguments import (
-    broadcast_argument,
-    dense_argument,
-    moved_argument,
-    narrowed_argument,
-    replaced_argument,
-    special_argument,
-)
+from opsdebug_ci.numerics.variants.argument_places import broadcast_argument, moved_argument
+from opsdebug_ci.numerics.variants.argument_roles import replaced_argument
+from opsdebug_ci.numerics.variants.argument_values import narrowed_argument, special_argument
 from opsdebug_ci.numerics.variants.axes import axes
 from opsdebug_ci.numerics.variants.call import Alternative as Alternative
+from opsdebug_ci.numerics.variants.call import ArgumentRule as ArgumentRule
 from opsdebug_ci.numerics.variants.call import Call as Call
 from opsdebug_ci.numerics.variants.call import CallRule as CallRule
 from opsdebug_ci.numerics.variants.call import read_call as read_call
 from opsdebug_ci.numerics.variants.constants import constants
+from opsdebug_ci.numerics.variants.dense_reading import dense_argument
 from opsdebug_ci.numerics.variants.explanation import Explanation as Explanation
 from opsdebug_ci.numerics.variants.explanation import explain as explain
 from opsdebug_ci.numerics.variants.indexing import indexing

@@ -37,6 +37,13 @@ class Alternative:
     """Which is tried first, and which wins when two reproduce the output equally well: 0 to 1."""
 
 
+def alternative(
+    phrase: str, cause: Cause, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.7
+) -> Alternative:
+    """An alternative whose name is its statement."""
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Call:
     """One call, as the observer of a reference sees it. Holds live tensors, for the length of one run."""
@@ -73,6 +80,9 @@ class Call:
         value = self.values.get(name)
         return value if isinstance(value, torch.Tensor) else None
 
+
+ArgumentRule = Callable[[str, Any, Mapping[str, Any]], Iterable[Alternative]]
+"""(name, value, all arguments) to what the value might have been read as."""
 
 CallRule = Callable[[Call], Iterable[Alternative]]
 """Yields nothing for calls it does not know."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 
 GATHERS = {"gather": "index", "index_select": "index", "embedding": "indices", "index": "indices", "take": "index"}
 """Call to the argument that holds its indices."""
@@ -40,18 +40,18 @@ def _gathers(call: Call) -> Iterator[Alternative]:
         return call.again(**{name: [changed] if call.name == "index" else changed})
 
     for step in (1, -1):
-        yield _index(
+        yield alternative(
             f"an index {'one too high' if step > 0 else 'one too low'}",
             Cause.OOB_READ,
             partial(lambda step: use((index + step).clamp(0, size - 1)), step),
             also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
         )
     if bool((index < 0).any()):
-        yield _index("negative indices taken for 0", Cause.MASK_SEMANTICS, lambda: use(index.clamp(min=0)))
+        yield alternative("negative indices taken for 0", Cause.MASK_SEMANTICS, lambda: use(index.clamp(min=0)))
     row = max(1, source.numel() // max(1, source.shape[0]))
     for bits in WIDTHS:
-        if source.numel() > 1 << (bits - 1):
-            yield _index(
+        if source.numel() > 1 << (bits - 1) and call.name in ("embedding", "index", "index_select"):
+            yield alternative(
                 f"offsets (index * {row}) that wrap around in {bits} bits",
                 Cause.INDEX_OVERFLOW,
                 partial(lambda bits: _wrapped_rows(call, source, index, row, bits), bits),
@@ -68,8 +68,6 @@ def _single(indices: Any) -> torch.Tensor | None:
 
 
 def _wrapped_rows(call: Call, source: torch.Tensor, index: torch.Tensor, row: int, bits: int) -> torch.Tensor:
-    if call.name not in ("embedding", "index", "index_select"):
-        raise ValueError("the rows of this call are not contiguous")
     offset = (index * row).long()
     wrapped = (offset + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
     places = (wrapped.unsqueeze(-1) + torch.arange(row, device=source.device)) % source.numel()
@@ -82,14 +80,14 @@ def _updates(call: Call) -> Iterator[Alternative]:
         call.values.get("src", call.values.get("source")),
     )
     if call.name == "scatter_add" and isinstance(source, torch.Tensor):
-        yield _index(
+        yield alternative(
             "the last of equal indices alone, not their sum",
             Cause.NONDETERMINISM_RACE,
             lambda: call.values["self"].scatter(call.values["dim"], index, source),
         )
     if call.name == "index_put" and isinstance(call.values.get("accumulate"), bool):
         word = "overwrites" if call.values["accumulate"] else "adds"
-        yield _index(
+        yield alternative(
             f"an update that {word}",
             Cause.WRONG_DEFAULT,
             lambda: call.again(accumulate=not call.values["accumulate"]),
@@ -108,16 +106,10 @@ def _slices(call: Call) -> Iterator[Alternative]:
         return
     places = start + step * torch.arange(length, device=x.device)
     for shift in (1, -1):
-        yield _index(
+        yield alternative(
             f"a stretch that begins one element {'late' if shift > 0 else 'early'}",
             Cause.OOB_READ,
             partial(lambda shift: x.index_select(axis, (places + shift).clamp(0, size - 1)), shift),
             also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
             weight=0.5,
         )
-
-
-def _index(
-    phrase: str, cause: Cause, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.7
-) -> Alternative:
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)

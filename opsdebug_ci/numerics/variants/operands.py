@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 
 BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum", "atan2", "remainder", "fmod", "where"})
 """Elementwise calls of two operands."""
@@ -36,14 +36,14 @@ def _factors(call: Call) -> Iterator[Alternative]:
         return
     for name, value in ((left, a), (right, b)):
         if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
-            yield _operand(
+            yield alternative(
                 f"`{call.name}` with its {'first' if name == left else 'second'} factor transposed",
                 Cause.LAYOUT_PERMUTATION,
                 partial(lambda name, value: call.again(**{name: value.transpose(-1, -2)}), name, value),
                 also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
             )
     if a.shape == b.shape and a.ndim >= 2:
-        yield _operand(
+        yield alternative(
             f"`{call.name}` with its factors exchanged",
             Cause.LAYOUT_PERMUTATION,
             lambda: call.again(**{left: b, right: a}),
@@ -53,14 +53,14 @@ def _factors(call: Call) -> Iterator[Alternative]:
     if bias is not None:
         product = torch.matmul(a, b)
         yield from _spreads("bias", bias, call.result.shape, lambda other: product + other)
-        yield _operand("a product without its bias", Cause.WRONG_DEFAULT, lambda: product, weight=0.6)
+        yield alternative("a product without its bias", Cause.WRONG_DEFAULT, lambda: product, weight=0.6)
 
 
 def _elementwise(call: Call) -> Iterator[Alternative]:
     one, other = call.values.get("self"), call.values.get("other", call.values.get("exponent"))
     names = ("self", "other" if "other" in call.values else "exponent")
     if call.name in ORDERED and isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
-        yield _operand(
+        yield alternative(
             f"`{call.name}` with its operands exchanged",
             Cause.SIGN_FLIP if call.name in ("sub", "rsub") else Cause.WRONG_SCALE,
             lambda: call.again(**{names[0]: other.expand(call.result.shape), names[1]: one}),
@@ -82,7 +82,7 @@ def _spreads(
     """`value` as it is, but its first entry along one axis for all; or aligned with another axis of `shape`."""
     for axis, size in enumerate(value.shape):
         if size > 1:
-            yield _operand(
+            yield alternative(
                 f"the first entry of the {what} along its axis {axis} for all",
                 Cause.BROADCASTING,
                 partial(lambda axis: use(value.narrow(axis, 0, 1).expand(value.shape)), axis),
@@ -93,14 +93,14 @@ def _spreads(
         for axis, size in enumerate(shape):
             aligned = [-1 if position == axis else 1 for position in range(len(shape))]
             if size == plain.numel() and torch.Size(_full(aligned, size)) != _aligned(value.shape, len(shape)):
-                yield _operand(
+                yield alternative(
                     f"the {what} laid along axis {axis}",
                     Cause.BROADCASTING,
                     partial(lambda aligned: use(plain.reshape(aligned)), aligned),
                     also=(Cause.WRONG_AXIS,),
                 )
     elif value.ndim >= 2 and value.shape[-1] == value.shape[-2] and value.shape[-1] > 1:
-        yield _operand(
+        yield alternative(
             f"the {what} transposed",
             Cause.LAYOUT_PERMUTATION,
             lambda: use(value.transpose(-1, -2)),
@@ -114,9 +114,3 @@ def _full(aligned: list[int], size: int) -> list[int]:
 
 def _aligned(shape: torch.Size, ndim: int) -> torch.Size:
     return torch.Size([1] * (ndim - len(shape)) + list(shape))
-
-
-def _operand(
-    phrase: str, cause: Cause, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.7
-) -> Alternative:
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call, normal_axis
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative, normal_axis
 
 REDUCTIONS = frozenset(
     {"sum", "mean", "amax", "amin", "prod", "max", "min", "var", "std", "logsumexp", "argmax", "argmin", "any", "all"}
@@ -113,21 +113,27 @@ def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
                 also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8,
             )
-        yield _simple("a sum for a mean", Cause.WRONG_SCALE, lambda: call.result * count, (Cause.WRONG_DEFAULT,))
+        yield alternative(
+            "a sum for a mean", Cause.WRONG_SCALE, lambda: call.result * count, also=(Cause.WRONG_DEFAULT,)
+        )
     if call.name == "sum" and count > 1 and call.result.is_floating_point():
-        yield _simple("a mean for a sum", Cause.WRONG_SCALE, lambda: call.result / count, (Cause.WRONG_DEFAULT,))
+        yield alternative(
+            "a mean for a sum", Cause.WRONG_SCALE, lambda: call.result / count, also=(Cause.WRONG_DEFAULT,)
+        )
 
 
 def _scans(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     axis = axis_of(call, x.ndim)
     if axis is None or not isinstance(call.result, torch.Tensor):
         return
-    yield _simple("a scan from the other end", Cause.WRONG_DEFAULT, lambda: call.again(self=x.flip(axis)).flip(axis))
-    yield _simple("an exclusive scan", Cause.WRONG_DEFAULT, lambda: _exclusive(call, axis), (Cause.TAIL_MASK,))
+    yield alternative(
+        "a scan from the other end", Cause.WRONG_DEFAULT, lambda: call.again(self=x.flip(axis)).flip(axis)
+    )
+    yield alternative("an exclusive scan", Cause.WRONG_DEFAULT, lambda: _exclusive(call, axis), also=(Cause.TAIL_MASK,))
     for block in BLOCKS:
         if block < x.shape[axis]:
             phrase = f"a scan that starts anew every {block} elements"
-            yield _simple(phrase, Cause.TAIL_MASK, partial(lambda block: _restarted(call, x, axis, block), block))
+            yield alternative(phrase, Cause.TAIL_MASK, partial(lambda block: _restarted(call, x, axis, block), block))
 
 
 def _exclusive(call: Call, axis: int) -> torch.Tensor:
@@ -145,13 +151,9 @@ def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     if axis is None:
         return
     size = x.shape[axis]
-    yield _simple("the last of equal elements", Cause.WRONG_DEFAULT, lambda: size - 1 - call.again(self=x.flip(axis)))
+    yield alternative(
+        "the last of equal elements", Cause.WRONG_DEFAULT, lambda: size - 1 - call.again(self=x.flip(axis))
+    )
     sibling = torch.argmin if call.name == "argmax" else torch.argmax
     keep = bool(call.values.get("keepdim"))
-    yield _simple(f"{sibling.__name__} for {call.name}", Cause.SIGN_FLIP, lambda: sibling(x, axis, keep))
-
-
-def _simple(
-    phrase: str, cause: Cause, result: Callable[[], Any], also: tuple[Cause, ...] = (), weight: float = 0.8
-) -> Alternative:
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)
+    yield alternative(f"{sibling.__name__} for {call.name}", Cause.SIGN_FLIP, lambda: sibling(x, axis, keep))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 from functools import partial
 
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 
 NAMES = ("_softmax", "_log_softmax", "_safe_softmax", "softmax", "log_softmax")
+"""Calls that are a softmax or its logarithm."""
+
+WEIGHT = 0.85
+"""How telling these are."""
 
 
 def softmaxes(call: Call) -> Iterator[Alternative]:
@@ -20,46 +25,53 @@ def softmaxes(call: Call) -> Iterator[Alternative]:
         return
     axis = call.values["dim"] % x.ndim
     logarithmic = "log" in call.name
+    yield from _axes(call, x, axis, logarithmic=logarithmic)
+    yield from _dead_rows(call, x, axis)
+    unshifted = "exponentials that are not shifted by the row's maximum"
+    yield alternative(
+        unshifted, Cause.NAN_INF_HANDLING, lambda: _unshifted(x, axis, logarithmic=logarithmic), weight=WEIGHT
+    )
+    in_base_2 = partial(call.again, self=x * math.log(2))
+    yield alternative("a softmax in base 2", Cause.WRONG_SCALE, in_base_2, weight=WEIGHT)
+
+
+def _axes(call: Call, x: torch.Tensor, axis: int, *, logarithmic: bool) -> Iterator[Alternative]:
     for other in range(x.ndim):
-        if other != axis:
-            yield _alternative(
-                f"a softmax over axis {other}, not {axis}",
-                Cause.WRONG_AXIS,
-                partial(lambda other: call.again(dim=other), other),
-                also=(Cause.BROADCASTING,),
+        if other == axis:
+            continue
+        yield alternative(
+            f"a softmax over axis {other}, not {axis}",
+            Cause.WRONG_AXIS,
+            partial(call.again, dim=other),
+            also=(Cause.BROADCASTING,),
+            weight=WEIGHT,
+        )
+        if x.shape[other] == x.shape[axis]:
+            yield alternative(
+                f"maximum and sum over axis {axis} spread along axis {other}",
+                Cause.BROADCASTING,
+                partial(_misspread, x, axis, other, logarithmic=logarithmic),
+                also=(Cause.WRONG_AXIS,),
+                weight=WEIGHT,
             )
-            if x.shape[other] == x.shape[axis]:
-                yield _alternative(
-                    f"maximum and sum over axis {axis} spread along axis {other}",
-                    Cause.BROADCASTING,
-                    partial(lambda other: _misspread(x, axis, other, logarithmic), other),
-                    also=(Cause.WRONG_AXIS,),
-                )
-    yield _alternative(
-        "exponentials that are not shifted by the row's maximum",
-        Cause.NAN_INF_HANDLING,
-        lambda: _unshifted(x, axis, logarithmic),
-    )
-    yield _alternative(
-        "a softmax in base 2", Cause.WRONG_SCALE, lambda: call.again(self=x * 0.6931471805599453), also=()
-    )
-    yield _alternative(
-        "zeros in rows that are masked entirely",
-        Cause.MASK_SEMANTICS,
-        lambda: torch.where(torch.isneginf(x).all(axis, keepdim=True), torch.zeros_like(x), call.result),
-        also=(Cause.NAN_INF_HANDLING,),
-    )
-    yield _alternative(
-        "equal shares in rows that are masked entirely",
-        Cause.MASK_SEMANTICS,
-        lambda: torch.where(
-            torch.isneginf(x).all(axis, keepdim=True), torch.full_like(x, 1 / x.shape[axis]), call.result
-        ),
-        also=(Cause.NAN_INF_HANDLING,),
-    )
 
 
-def _misspread(x: torch.Tensor, axis: int, other: int, logarithmic: bool) -> torch.Tensor:
+def _dead_rows(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
+    for words, value in (("zeros", 0.0), ("equal shares", 1 / x.shape[axis])):
+        yield alternative(
+            f"{words} in rows that are masked entirely",
+            Cause.MASK_SEMANTICS,
+            partial(_filled, call.result, x, axis, value),
+            also=(Cause.NAN_INF_HANDLING,),
+            weight=WEIGHT,
+        )
+
+
+def _filled(result: torch.Tensor, x: torch.Tensor, axis: int, value: float) -> torch.Tensor:
+    return torch.where(torch.isneginf(x).all(axis, keepdim=True), torch.full_like(x, value), result)
+
+
+def _misspread(x: torch.Tensor, axis: int, other: int, *, logarithmic: bool) -> torch.Tensor:
     def spread(statistic: torch.Tensor) -> torch.Tensor:
         return statistic.transpose(axis, other)
 
@@ -68,13 +80,7 @@ def _misspread(x: torch.Tensor, axis: int, other: int, logarithmic: bool) -> tor
     return shifted - total.log() if logarithmic else shifted.exp() / total
 
 
-def _unshifted(x: torch.Tensor, axis: int, logarithmic: bool) -> torch.Tensor:
+def _unshifted(x: torch.Tensor, axis: int, *, logarithmic: bool) -> torch.Tensor:
     narrow = x.float().exp()
     total = narrow.sum(axis, keepdim=True)
     return (x - total.log()).double() if logarithmic else (narrow / total).double()
-
-
-def _alternative(
-    phrase: str, cause: Cause, result: Callable[[], torch.Tensor], *, also: tuple[Cause, ...] = ()
-) -> Alternative:
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=0.85)
