@@ -16,14 +16,14 @@ from opsdebug_ci.model.vocabulary import Cause
 def stale_result(subject: Subject) -> Iterator[Finding]:
     """Fires when other inputs gave, bit for bit, the outputs of the launch before. Silent where they tell nothing."""
     for reading in broken(subject.observation, Property.FRESH_INPUTS):
-        where = reading.evidence["where"]
+        where, constant = reading.evidence["where"], bool(reading.evidence.get("constant"))
         statement = (
             f"`{reading.evidence['output']}`: on other values, {where}, {reading.broken:,} of "
             f"{quantity(reading.compared, 'element')} that had to change kept every bit of the launch before: the "
-            "result does not come from the inputs' values"
+            f"result does not come from the inputs' values{', it is one value throughout' if constant else ''}"
         )
         evidence: Evidence = {**reading.evidence, "unchanged": reading.broken, "compared": reading.compared}
-        yield subject.finding(Cause.CHEATING, 0.95, statement, evidence)
+        yield subject.finding(Cause.CHEATING, 0.6 if constant else 0.95, statement, evidence)
 
 
 def lost_work(subject: Subject) -> Iterator[Finding]:

@@ -125,7 +125,11 @@ def _freshness(launches: Sequence[tuple[str, Outputs, Outputs, Outputs]]) -> Ite
             told, stale = _unchanged(before[name], now.get(name), wanted.get(name))
             telling += told
             if told and stale >= ALL_BUT_FEW * told:
-                evidence = {"output": name, "where": where}
+                evidence: dict[str, EvidenceValue] = {
+                    "output": name,
+                    "where": where,
+                    "constant": _constant(before[name]),
+                }
                 yield PropertyReading(property=Property.FRESH_INPUTS, compared=told, broken=stale, evidence=evidence)
                 return
     if telling:
@@ -135,19 +139,23 @@ def _freshness(launches: Sequence[tuple[str, Outputs, Outputs, Outputs]]) -> Ite
 def _unchanged(before: torch.Tensor, now: torch.Tensor | None, wanted: torch.Tensor | None) -> tuple[int, int]:
     """(elements whose value must have changed, those of them whose bits did not).
 
-    Zeros and non-finite values tell nothing: many wrong operators return them whatever they are given. Nor does an
-    output of one value throughout.
+    Non-finite values tell nothing, and zeros only where there is nothing else: many wrong operators return some.
     """
     if now is None or wanted is None or not before.shape == now.shape == wanted.shape or before.dtype != now.dtype:
         return 0, 0
     old, new = before.double(), wanted.to(before.device).double()
     size = torch.maximum(old.abs(), new.abs())
-    telling = torch.isfinite(size) & (old != 0) & ((old - new).abs() > APART * size)
+    telling = torch.isfinite(size) & ((old - new).abs() > APART * size)
+    if not _constant(before):
+        telling &= old != 0
     if not before.is_floating_point() and int(telling.sum()) < FEWEST_WORDS:
         return 0, 0
-    if before.numel() > 1 and bool((before == before.flatten()[0]).all()):
-        return 0, 0
     return int(telling.sum()), int((telling & ~differing_bits(before, now)).sum())
+
+
+def _constant(output: torch.Tensor) -> bool:
+    """One value throughout, of more than one element."""
+    return output.numel() > 1 and bool((output == output.flatten()[0]).all())
 
 
 def _lateness(first: Outputs, later: Sequence[Outputs], *, strict: bool) -> Iterator[PropertyReading]:
