@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import opsdebug_ci
 from opsdebug_ci.catalogue.planted import PLANTED, UNAVAILABLE, Planted
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.errors import DeclarationError
-from opsdebug_ci.model import Cause, Judgement, ReferenceKind, Stage, Verdict
+from opsdebug_ci.model import Cause, Judgement, OperatorDescription, ReferenceKind, Stage, Verdict
 from opsdebug_ci.model.planted import DEFECTS
 from opsdebug_ci.operators import Operator, describe, discover
 from opsdebug_ci.plan.axes import Axes
@@ -23,10 +24,16 @@ BUDGET = 8
 """Cases per correct twin, so that the whole table stays quick; the smoke stage runs nine times as many."""
 
 
-def outcomes(operator: Operator, side: str, budget: int | None) -> Iterator[Judgement]:
+@cache
+def descriptions(side: str) -> dict[str, OperatorDescription]:
     discovery = discover((f"opsdebug_ci.catalogue.planted.{side}",), ROOT)
-    description = next(d for d in describe(discovery, ROOT).operators if d.name == operator.name)
-    for case in cases(description, Stage.SMOKE, Axes(), tuple(ReferenceKind), ("cpu",), budget=budget):
+    return {description.name: description for description in describe(discovery, ROOT).operators}
+
+
+def outcomes(operator: Operator, side: str, budget: int | None) -> Iterator[Judgement]:
+    for case in cases(
+        descriptions(side)[operator.name], Stage.SMOKE, Axes(), tuple(ReferenceKind), ("cpu",), budget=budget
+    ):
         yield judged(operator, case)
 
 
