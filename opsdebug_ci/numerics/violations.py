@@ -175,7 +175,8 @@ def _class_mismatch(
         # No infinity to give: the largest value, or NaN (OCP 8-bit floating point 1.0, section 5.2: both modes exist).
         saturated = torch.isnan(got) | (same_sign & (got.abs() == output.max_finite))
         beyond = torch.isnan(got) & may_overflow & ~torch.isnan(expected)
-        return (torch.isnan(got) != torch.isnan(expected)) & ~beyond | torch.isinf(expected) & ~saturated
+        wrong_nan = (torch.isnan(got) != torch.isnan(expected)) & ~beyond
+        return wrong_nan | (torch.isinf(expected) | must_overflow) & ~saturated
     wrong_nan = torch.isnan(got) != torch.isnan(expected)
     wrong_infinity = torch.isinf(got) & ~torch.isnan(expected) & ~(may_overflow & same_sign)
     held_back = torch.isfinite(got) & must_overflow
@@ -227,6 +228,8 @@ def index_violations(actual: torch.Tensor, expected: torch.Tensor, source: torch
     axes counts its elements in C order.
     """
     got, wanted = actual.to(torch.int64), expected.to(torch.int64)
+    if source.is_floating_point():
+        source = source.double()  # torch does not gather 8-bit floats
     if got.ndim == 0 and source.ndim != 1:
         source, axis = source.flatten(), 0
     squeezed = got.ndim == source.ndim - 1
