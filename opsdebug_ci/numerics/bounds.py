@@ -106,7 +106,8 @@ def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -
     if terms.flushes:
         eta = max(eta, terms.compute.min_normal, terms.output.min_normal if terms.output.bits == 32 else 0.0)
     gain = SELF_REFERENCE if terms.self_reference else 1.0
-    rounding = gain * (terms.output.unit_roundoff * size + eta)
+    # Doubled before it is halved: half the smallest subnormal of float64 is 0 in float64.
+    rounding = gain * terms.output.unit_roundoff * size + max(gain * eta, gain * terms.output.min_subnormal / 2)
     multiple = deviation_multiple(size.numel())
     if spread is None:
         tolerance, worst_case = rounding, 2 * rounding
