@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from opsdebug_ci.errors import InputsError
+
 
 def to_device(values: Mapping[str, Any], device: str | torch.device) -> dict[str, Any]:
     """Copies of `values` on `device`: tensors also inside lists and tuples, everything else as it is.
@@ -17,6 +19,9 @@ def to_device(values: Mapping[str, Any], device: str | torch.device) -> dict[str
     The whole storage is copied, so gap elements arrive too, and tensors that share one share its copy. Always a copy,
     also on the device the tensor is on: whoever wrote to the result has not touched the original. Sparse and other
     tensors without strides go through the framework's own copy.
+
+    Raises:
+        InputsError: a tensor has no memory to copy (device `meta`).
     """
     copies: dict[int, torch.UntypedStorage] = {}
     return {name: _moved(value, torch.device(device), copies) for name, value in values.items()}
@@ -31,8 +36,13 @@ def _moved(value: Any, device: torch.device, copies: dict[int, torch.UntypedStor
 
 
 def _moved_tensor(tensor: torch.Tensor, device: torch.device, copies: dict[int, torch.UntypedStorage]) -> torch.Tensor:
+    if tensor.is_meta:
+        raise InputsError(
+            f"an argument of shape {tuple(tensor.shape)} is a tensor without memory (device meta); wanted values",
+            next_step="make it on the CPU; it is moved to the case's device",
+        )
     plain = tensor.detach().resolve_conj().resolve_neg()
-    if plain.layout is not torch.strided or plain.is_quantized:
+    if plain.layout is not torch.strided or plain.is_quantized or plain.is_nested:
         return plain.to(device, copy=True).requires_grad_(tensor.requires_grad)
     storage = plain.untyped_storage()
     if storage.data_ptr() not in copies or not storage.nbytes():

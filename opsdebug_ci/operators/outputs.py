@@ -58,9 +58,11 @@ def as_tensor(value: Any) -> torch.Tensor:
 
     Raises:
         ReferenceFaultError: it is none of these.
-        Unsupported: it is one that cannot be compared yet: complex, of an unusual dtype, or without memory.
+        Unsupported: it is one that cannot be compared yet: complex, nested, of an unusual dtype, or without memory.
     """
     if isinstance(value, torch.Tensor):
+        if value.is_nested:
+            raise Unsupported("nested tensors are not compared yet; return their values, and their offsets if need be")
         plain = value.detach() if value.layout is torch.strided else value.detach().to_dense()
         return _comparable(plain.resolve_conj().resolve_neg())
     if isinstance(value, (np.ndarray, np.generic)):

@@ -112,6 +112,7 @@ def test_tensors_arrays_and_numbers_are_outputs(value: object, dtype: torch.dtyp
         (torch.zeros(2, dtype=torch.complex128), "outputs of dtype complex128"),
         (np.zeros(2, dtype=np.uint16), "outputs of dtype uint16"),
         (torch.empty(2, device="meta"), "tensors without memory"),
+        (torch.nested.nested_tensor([torch.ones(2), torch.ones(1)], layout=torch.jagged), "nested tensors"),
     ],
 )
 def test_what_cannot_be_compared_yet_is_unsupported(value: object, what: str) -> None:
