@@ -53,16 +53,16 @@ def cached_by_object(x_known: list):
 
 
 STALE = {
-    "one result for ever": cached_by(lambda x: x.shape),
-    "keyed on the address": cached_by(lambda x: x.data_ptr()),
-    "keyed on address and version": cached_by(lambda x: (x.data_ptr(), x._version)),
-    "keyed on the object": cached_by_object([]),
+    "one result for ever": lambda: cached_by(lambda x: x.shape),
+    "keyed on the address": lambda: cached_by(lambda x: x.data_ptr()),
+    "keyed on address and version": lambda: cached_by(lambda x: (x.data_ptr(), x._version)),
+    "keyed on the object": lambda: cached_by_object([]),
 }
 
 
 @pytest.mark.parametrize("name", STALE)
 def test_a_cached_result_is_cheating(name: str) -> None:
-    found = verdict_of(STALE[name])
+    found = verdict_of(STALE[name]())
     assert (found.verdict, top(found)) == (Verdict.FAIL, "cheating")
     assert found.findings[0].evidence["unchanged"] == 6
 
@@ -94,6 +94,46 @@ def test_an_operator_that_ignores_its_inputs_is_called_so_with_less_confidence(f
     assert found.verdict is Verdict.FAIL
     (ignoring,) = [finding for finding in found.findings if finding.cause is Cause.CHEATING]
     assert (ignoring.confidence, ignoring.evidence["constant"]) == (0.6, True)
+
+
+def tenths(seed, dims, dtype):
+    """The same for every seed; their product underflows, so float32 is far from the reference at its end."""
+    return [torch.full((50,), 0.1)]
+
+
+def drawn(seed, dims, dtype):
+    return [torch.randn(64, generator=torch.Generator().manual_seed(seed))]
+
+
+def product_of_tenths(x):
+    return torch.cumprod(torch.full((50,), 0.1, dtype=x.dtype), 0)
+
+
+def rounding_noise(x):
+    """Nothing but what rounding leaves of it."""
+    return (x / 10 + 1) - x / 10 - 1
+
+
+UNCHANGING = {
+    "inputs that ignore the seed": (tenths, lambda x: torch.cumprod(x, 0), lambda x: torch.cumprod(x, 0)),
+    "an input that does not matter": (drawn, product_of_tenths, product_of_tenths),
+    "an input that matters less than rounding": (drawn, torch.zeros_like, rounding_noise),
+}
+
+
+@pytest.mark.parametrize("name", UNCHANGING)
+def test_an_operator_that_is_right_without_change_does_not_cheat(name: str) -> None:
+    values, function, reference = UNCHANGING[name]
+    operator = Operator("unchanging", function, values, {"torch": reference})
+    found = judged(operator, case_of(operator, layout="own", inputs="own"))
+    assert (found.verdict, found.findings) == (Verdict.PASS, ())
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_a_cached_result_is_cheating_on_inputs_of_a_callable_too(name: str) -> None:
+    operator = Operator("stale", STALE[name](), drawn, {"torch": lambda x: 2 * x})
+    found = judged(operator, case_of(operator, layout="own", inputs="own"))
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "cheating")
 
 
 def test_a_saturating_operator_does_not_cheat() -> None:

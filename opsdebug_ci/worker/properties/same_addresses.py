@@ -3,9 +3,9 @@
 (1) other values at other addresses; (2) the case's values, whose storages are kept; (3) the other values as new tensors
 at these addresses; (4) the case's values written into those very tensors. Meanwhile (2) watches for references.
 
-Decides what is unambiguous: a result that is bit for bit the one of the launch before, although the reference's is
-clearly another; and, on the case's own values, other bits than the first time. Deliberately judges no accuracy: wrong
-values are the comparison's to find.
+Decides what is unambiguous: a result that is bit for bit the one of the launch before, although the reference tells
+the two sets of values clearly apart and the operator is wrong about the second; and, on the case's own values, other
+bits than the first time. Deliberately judges no accuracy: wrong values are the comparison's to find.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ ALL_BUT_FEW = 0.99
 """Share of the telling elements that must be stale: a kernel may well be right about a few by chance."""
 
 APART = 0.01
-"""Two values tell launches apart when they differ by this share of the larger one: beyond what any format with eight
-significand bits, or an approximation worth the name, leaves open."""
+"""Two of the reference's values tell launches apart when they differ by this share of the larger one: beyond what any
+format with eight significand bits, or an approximation worth the name, leaves open."""
 
 FEWEST_WORDS = 8
 """Whole numbers and truth values agree by chance; from so many on they do not: 2**-8 if every value had two choices."""
@@ -58,21 +58,28 @@ def same_addresses(scene: Scene, launch: LaunchReading) -> Iterator[PropertyRead
 
 
 def _trial(scene: Scene) -> _Trial | None:
-    """None: the next seed's arguments cannot be made, or their reference does not answer."""
+    """None: the next seed's arguments cannot be made, or the reference does not answer on both."""
     case = replace(scene.case, seed=scene.case.seed + 1)
     try:
         with isolated(case.seed):
             others = make_arguments(scene.operator, case)
     except (OpsdebugError, Unsupported):
         return None
-    answers = scene.reference(others) if ReferenceKind.TORCH in scene.operator.references else None
-    if answers is None or len(answers) != len(scene.outputs) or others.names != scene.arguments.names:
+    if ReferenceKind.TORCH not in scene.operator.references or others.names != scene.arguments.names:
         return None
-    elsewhere = scene.launch(others)
-    if elsewhere is None:
+    own, expected = _answers(scene, scene.arguments), _answers(scene, others)
+    elsewhere = None if own is None or expected is None else scene.launch(others)
+    if own is None or expected is None or elsewhere is None:
         return None  # outside the domain, or broken in a way that the case of that seed shows
-    expected = dict(zip(scene.outputs, answers, strict=True))
-    return _Trial(scene=scene, others=others, expected=expected, elsewhere=elsewhere)
+    return _Trial(scene=scene, others=others, own=own, expected=expected, elsewhere=elsewhere)
+
+
+def _answers(scene: Scene, arguments: Arguments) -> Outputs | None:
+    """What the reference says of `arguments` in float64, by name of the output; None: nothing, or too little."""
+    answers = scene.reference(arguments)
+    if answers is None or len(answers) != len(scene.outputs):
+        return None
+    return dict(zip(scene.outputs, answers, strict=True))
 
 
 def _raised(scene: Scene, error: BaseException) -> PropertyReading:
@@ -91,11 +98,14 @@ class _Trial:
     others: Arguments
     """Arguments of the next seed."""
 
+    own: Outputs
+    """What the reference says of the case's values."""
+
     expected: Outputs
-    """What the reference says of them."""
+    """What it says of the others."""
 
     elsewhere: Outputs
-    """What the operator says of them, at addresses of their own."""
+    """What the operator says of the others, at addresses of their own."""
 
     def readings(self, held: SameAddresses, launch: LaunchReading) -> Iterator[PropertyReading]:
         """The launches of the module's plan from (2) on, in that order."""
@@ -105,49 +115,57 @@ class _Trial:
             again = launcher.on(held.values)
         renewed = launcher.on(held.renewed(self.others.values))
         back = launcher.on(held.overwritten(self.scene.arguments.values))
-        yield from _freshness(
+        yield from self._freshness(
             (
-                ("at other addresses", first, self.elsewhere, self.expected),
-                ("in new tensors at the same addresses", again, renewed, self.expected),
-                ("written into the same tensors", renewed, back, first),
+                ("at other addresses", first, self.elsewhere),
+                ("in new tensors at the same addresses", again, renewed),
+                ("written into the same tensors", renewed, back),
             )
         )
         strict = operator.contract.deterministic and not launch.repeat_mismatches
         yield from _lateness(first, (again, back), strict=strict)
         yield from own_work(entered)
 
+    def _freshness(self, launches: Sequence[tuple[str, Outputs, Outputs]]) -> Iterator[PropertyReading]:
+        """From (where the values lay, outputs before, outputs now): the first that is stale, or none.
 
-def _freshness(launches: Sequence[tuple[str, Outputs, Outputs, Outputs]]) -> Iterator[PropertyReading]:
-    """From (where the values lay, outputs before, outputs now, outputs wanted): the first that is stale, or none."""
-    telling = 0
-    for where, before, now, wanted in launches:
-        for name in before:
-            told, stale = _unchanged(before[name], now.get(name), wanted.get(name))
-            telling += told
-            if told and stale >= ALL_BUT_FEW * told:
-                evidence: dict[str, EvidenceValue] = {
-                    "output": name,
-                    "where": where,
-                    "constant": _constant(before[name]),
-                }
-                yield PropertyReading(property=Property.FRESH_INPUTS, compared=told, broken=stale, evidence=evidence)
+        An output that does not change although the operator is right about the other values need not change.
+        """
+        telling, rightly = 0, set()
+        for where, before, now in launches:
+            for name in [name for name in before if name not in rightly]:
+                told, stale = _unchanged(before[name], now.get(name), (self.own[name], self.expected[name]))
+                telling += told
+                if not told or stale < ALL_BUT_FEW * told:
+                    continue
+                if now is self.elsewhere and self.scene.passes(self.others) is not False:
+                    rightly.add(name)
+                    continue
+                yield _stale(told, stale, {"output": name, "where": where, "constant": _constant(before[name])})
                 return
-    if telling:
-        yield PropertyReading(property=Property.FRESH_INPUTS, compared=telling, broken=0, evidence={})
+        if telling:
+            yield _stale(telling, 0, {})
 
 
-def _unchanged(before: torch.Tensor, now: torch.Tensor | None, wanted: torch.Tensor | None) -> tuple[int, int]:
-    """(elements whose value must have changed, those of them whose bits did not).
+def _stale(told: int, stale: int, evidence: dict[str, EvidenceValue]) -> PropertyReading:
+    return PropertyReading(property=Property.FRESH_INPUTS, compared=told, broken=stale, evidence=evidence)
+
+
+def _unchanged(
+    before: torch.Tensor, now: torch.Tensor | None, answers: tuple[torch.Tensor, torch.Tensor]
+) -> tuple[int, int]:
+    """(elements the reference gives clearly different `answers` for, those of them whose bits are as before).
 
     Non-finite values tell nothing, and zeros only where there is nothing else: many wrong operators return some.
     """
-    if now is None or wanted is None or not before.shape == now.shape == wanted.shape or before.dtype != now.dtype:
+    shapes = {tensor.shape for tensor in (before, *answers)}
+    if now is None or now.shape != before.shape or len(shapes) != 1 or before.dtype != now.dtype:
         return 0, 0
-    old, new = before.double(), wanted.to(before.device).double()
-    size = torch.maximum(old.abs(), new.abs())
-    telling = torch.isfinite(size) & ((old - new).abs() > APART * size)
+    one, other = (answer.to(before.device).double() for answer in answers)
+    size = torch.maximum(one.abs(), other.abs())
+    telling = torch.isfinite(size) & torch.isfinite(before) & ((one - other).abs() > APART * size)
     if not _constant(before):
-        telling &= old != 0
+        telling &= before != 0
     if not before.is_floating_point() and int(telling.sum()) < FEWEST_WORDS:
         return 0, 0
     return int(telling.sum()), int((telling & ~differing_bits(before, now)).sum())
