@@ -74,15 +74,16 @@ def _clues(scene: Scene, failure: Failure) -> list[Clue]:
 def _corroborated(found: Sequence[Clue]) -> list[Clue]:
     """Every clue, and the surest of each cause as sure as all rules that name it are together.
 
-    Rules look at different things, so the chance that all of them err is taken as the product of their chances, down
-    to what a single decisive probe leaves.
+    The others close half of what the surest leaves open, as far as they do not all err: rules look at different
+    things, but at one failure.
     """
     told: list[Clue] = []
     for cause in dict.fromkeys(clue.cause for clue in found):
         mine = sorted((clue for clue in found if clue.cause is cause), key=lambda clue: -clue.confidence)
-        by_rule = {clue.rule: clue.confidence for clue in reversed(mine)}
-        together = min(1 - math.prod(1 - confidence for confidence in by_rule.values()), CORROBORATED)
-        told += [replace(mine[0], confidence=max(mine[0].confidence, together)), *mine[1:]]
+        others = {clue.rule: clue.confidence for clue in reversed(mine) if clue.rule != mine[0].rule}
+        agreed = 1 - math.prod(1 - confidence for confidence in others.values())
+        together = mine[0].confidence + 0.5 * (1 - mine[0].confidence) * agreed
+        told += [replace(mine[0], confidence=max(mine[0].confidence, min(together, CORROBORATED))), *mine[1:]]
     return told
 
 

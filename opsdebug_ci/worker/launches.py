@@ -113,9 +113,9 @@ class Launcher:
             quickest_ns=self._quickest_ns or 0,
         )
 
-    def once(self) -> Outputs:
-        """One plain launch on copies of the arguments; raises as `observe` does."""
-        return self._launch(FILL_A, watched=False)
+    def once(self, *, watched: bool = False) -> Outputs:
+        """One launch on copies of the arguments, fresh memory filled if `watched`; raises as `observe` does."""
+        return self._watched_launch(FILL_A) if watched else self._launch(FILL_A, watched=False)
 
     def on(self, values: tuple[Any, ...]) -> Outputs:
         """One plain launch on these very values, which the operator may write; raises as `observe` does."""

@@ -26,7 +26,7 @@ def misrounding(subject: Subject) -> Iterator[Finding]:
 def misrounding_remark(subject: Subject) -> Iterator[Finding]:
     """Fires for a flag that is not held against the operator: its kind is open, or the framework does the same.
 
-    Also for a float32 output whose errors lean to one side. Silent about everything else.
+    Also for a float32 output that passes with errors that lean to one side. Silent about everything else.
     """
     for output in subject.observation.outputs:
         reading = output.misrounding
@@ -34,7 +34,7 @@ def misrounding_remark(subject: Subject) -> Iterator[Finding]:
             yield _finding(subject, output, reading, "as the framework's own result is", blame=Blame.REFERENCE)
         elif reading is not None and reading.flagged and output.kind is Kind.AUTO:
             yield _finding(subject, output, reading, "which is not judged while its kind is left open")
-        if output.bias is not None:
+        if output.bias is not None and not output.rejected:
             yield _leaning(subject, output, output.bias)
 
 

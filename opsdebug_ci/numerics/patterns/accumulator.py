@@ -50,6 +50,12 @@ NOISE = 1.0
 RANK_SHARE = 0.5
 """Most of the error's energy one rank may hold: a dropped term of a product holds all, noise of n x n elements 4/n."""
 
+FORMAT_BITS = (11, 8)
+"""Significand bits of float16 and TF32, and of bfloat16 (IEEE 754-2019, table 3.5, and their definitions)."""
+
+BITS_OFF = 1.5
+"""How far the bits of a step rounded to a format may seem from its own: several roundings add up, one may be hidden."""
+
 CROP = 96
 """Rows and columns of the error whose rank is looked at."""
 
@@ -154,4 +160,8 @@ def _clue(failure: Failure, noise: _Noise) -> Clue:
         statement = f"{error}: the sums carry about {noise.bits:.0f} bits, not {promised}"
         return failure.clue("accumulator", Cause.LOW_PRECISION_ACCUM, 0.76, statement, evidence)
     statement = f"{error}: steps on the way carry about {noise.bits:.0f} bits, not {promised}"
+    of_a_format = min(abs(noise.bits - bits) for bits in FORMAT_BITS) <= BITS_OFF
+    if failure.kind is Kind.TRANSCENDENTAL and not of_a_format:
+        coarse = f"{error}: about {noise.bits:.0f} bits, no format's, as from a table or a coarse instruction"
+        return failure.clue("accumulator", Cause.APPROXIMATION, 0.6, coarse, evidence)
     return failure.clue("accumulator", Cause.DTYPE_PROMOTION, 0.6, statement, evidence)

@@ -12,7 +12,7 @@ import torch
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.finding import EvidenceValue
-from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns.placement import MANY_BAD
 
@@ -27,6 +27,10 @@ APART = 1e-3
 
 LEAST_BLOCKS = 4
 """Blocks needed."""
+
+NEAR_ONE = 5e-3
+"""Largest deviation from 1 of the factors of a norm that a coarse inverse root makes: one Newton step from a guess
+taken from the exponent leaves 1.75e-3."""
 
 SEEN = 1 << 15
 """Elements looked at, the first ones, in whole rows."""
@@ -56,6 +60,9 @@ def block_scale(failure: Failure) -> Iterator[Clue]:
         unit = f"row of {length:,}" if whole else f"block of {block}"
         statement = f"every {unit} elements is the reference times a number of its own, from {least:.6g} to {most:.6g}"
         evidence: dict[str, EvidenceValue] = {"block": block, "least": least, "most": most, "bad": count, "of": total}
+        if whole and failure.kind is Kind.NORM and max(abs(least - 1), abs(most - 1)) <= NEAR_ONE:
+            approximate = f"{statement}: the root or its inverse is coarse"
+            yield failure.clue("block_scale", Cause.APPROXIMATION, 0.6, approximate, evidence)
         yield failure.clue("block_scale", Cause.WRONG_SCALE, 0.4 if whole else 0.82, statement, evidence)
         return
 

@@ -27,6 +27,12 @@ KNOWN = 0.9
 KNOWN_STRIDED = 0.2
 """The same where a wrong stride leads outside, or between the elements."""
 
+THROUGHOUT = 0.5
+"""Share of all elements that a wrong stride moves at least."""
+
+PARTLY = 0.75
+"""Confidence in a wrong stride that moves fewer: something else decides which."""
+
 LARGEST = 1 << 17
 """Elements up to which all values are sorted."""
 
@@ -50,6 +56,8 @@ def permutation(failure: Failure) -> Iterator[Clue]:
         if known is not None and (way.cause is Cause.STRIDE_VIEW or _keeps_right(failure, shape, way)):
             statement = f"the {count:,} bad elements are right ones in wrong places: {way.text}"
             confidence = 0.9 if known >= KNOWN else 0.82
+            if count < THROUGHOUT * failure.bad.numel() and way.cause is Cause.STRIDE_VIEW:
+                confidence = PARTLY
             yield failure.clue("permutation", way.cause, confidence, statement, {**evidence, "way": way.text})
             return
     if _same_values(failure):

@@ -36,6 +36,10 @@ SMOOTH_MEANS = 0.3
 """The same for means of BLOCK neighbours, at least SUPPORT / 2 of them, where noise of the output's rounding covers it:
 noise has 2 - 4.8 standard deviations (2 / sqrt(32)) there."""
 
+INTERPOLATED = 0.15
+"""Median distance of an error from the line between its neighbours', relative to the median error, below which errors
+are a smooth function also where a few steep ones at sparse ends decide the von Neumann ratio: noise has about 1.2."""
+
 BLOCK = 16
 """Neighbours averaged."""
 
@@ -116,7 +120,8 @@ def smooth_bias(failure: Failure) -> Iterator[Clue]:
         return
     split = _split(order)
     branch = split is not None and split.jump >= JUMP
-    if branch or order.ratio < SMOOTH or _means_ratio(order.z) < SMOOTH_MEANS:
+    smooth = order.ratio < SMOOTH or _means_ratio(order.z) < SMOOTH_MEANS or _interpolation(order) < INTERPOLATED
+    if branch or smooth:
         yield _clue(failure, order, size, split if branch else None)
 
 
@@ -164,6 +169,16 @@ def _means_ratio(z: torch.Tensor) -> float:
     return von_neumann(z[: blocks * BLOCK].reshape(blocks, BLOCK).mean(-1))
 
 
+def _interpolation(order: _Order) -> float:
+    """Median |z - line between its neighbours| over median |z|, robust to the few points at sparse ends."""
+    x, z = order.x, order.z
+    gap = x[2:] - x[:-2]
+    share_of_gap = torch.where(gap > 0, (x[1:-1] - x[:-2]) / gap.clamp_min(1e-300), torch.full_like(gap, 0.5))
+    off = (z[1:-1] - z[:-2] - share_of_gap * (z[2:] - z[:-2])).abs()
+    typical = float(z.abs().median())
+    return float(off.median()) / typical if typical > 0 else 1.0
+
+
 def _constant(values: torch.Tensor) -> bool:
     """Whether most values are one number to a hundredth."""
     middle = values.nanmedian()
@@ -207,7 +222,8 @@ def _clue(failure: Failure, order: _Order, size: float, split: _Split | None) ->
     evidence: Numbers = {"argument": order.name, "von_neumann": order.ratio, "relative_rms_error": size}
     if split is None:
         statement = (
-            f"the error is a smooth function of `{order.name}` (von Neumann ratio {order.ratio:.2g}; noise has 2), "
+            f"the error is a smooth function of `{order.name}` (von Neumann ratio {order.ratio:.2g}, noise has 2; "
+            f"{_interpolation(order):.2g} off its neighbours' line, noise is 1.2), "
             f"{size:.2g} of the output in the mean: another formula, not lost precision"
         )
         sure = size < CLOSE and failure.kind is not Kind.SOFTMAX  # there a wrong temperature is smooth as well

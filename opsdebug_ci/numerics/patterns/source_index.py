@@ -16,7 +16,7 @@ from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns.fit import FITTING, bad_elements, elements_at
-from opsdebug_ci.numerics.patterns.permutation import allowed_at
+from opsdebug_ci.numerics.patterns.permutation import PARTLY, THROUGHOUT, allowed_at
 from opsdebug_ci.numerics.patterns.placement import MANY_BAD, coordinates
 
 SEEN = 512
@@ -61,6 +61,8 @@ def source_index(failure: Failure) -> Iterator[Clue]:
         if found is not None:
             cause, confidence, text = found
             count = int(torch.count_nonzero(failure.bad))
+            if cause is Cause.STRIDE_VIEW and count < THROUGHOUT * failure.bad.numel():
+                confidence = min(confidence, PARTLY)
             statement = f"the {count:,} bad elements are copies of elements of {copies.pool}: {text}"
             evidence: dict[str, EvidenceValue] = {"bad": count, "of": failure.bad.numel(), "pool": copies.pool}
             yield failure.clue("source_index", cause, confidence, statement, evidence)

@@ -7,6 +7,11 @@ CALL_RULES or ARGUMENT_RULES, a planted defect and a clean twin in the tests.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
 from opsdebug_ci.numerics.variants.activations import activations
 from opsdebug_ci.numerics.variants.argument_places import broadcast_argument, moved_argument
 from opsdebug_ci.numerics.variants.argument_roles import replaced_argument
@@ -69,5 +74,21 @@ ARGUMENT_RULES: tuple[ArgumentRule, ...] = (
 
 
 def alternatives(call: Call) -> list[Alternative]:
-    """Everything `call` might have been instead, in a fixed order."""
-    return [alternative for rule in CALL_RULES for alternative in rule(call)]
+    """Everything `call` might have been instead, in a fixed order and each under a name of its own."""
+    return _told_apart(alternative for rule in CALL_RULES for alternative in rule(call))
+
+
+def argument_alternatives(name: str, arguments: Mapping[str, Any]) -> list[Alternative]:
+    """Everything one argument might have been read as, likewise."""
+    return _told_apart(found for rule in ARGUMENT_RULES for found in rule(name, arguments[name], arguments))
+
+
+def _told_apart(found: Iterable[Alternative]) -> list[Alternative]:
+    """The second of a name is called `name (2)`, and so on."""
+    seen: Counter[str] = Counter()
+    apart = []
+    for alternative in found:
+        seen[alternative.name] += 1
+        count = seen[alternative.name]
+        apart.append(alternative if count == 1 else replace(alternative, name=f"{alternative.name} ({count})"))
+    return apart

@@ -108,6 +108,16 @@ def activations(call: Call) -> Iterator[Alternative]:
         yield _alternative(phrase, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,))
     for other, function in _BASES.get(call.name, ()):
         yield _alternative(f"{other} for {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,))
+    if call.name == "softplus":
+        for threshold in (5.0, 6.0, 8.0, 10.0, 15.0, 30.0):
+            yield Alternative(
+                name=f"softplus that is x beyond {threshold:g}",
+                cause=Cause.APPROXIMATION,
+                statement=f"softplus that is x beyond {threshold:g}, not {call.values['threshold']:g}",
+                result=partial(call.again, threshold=threshold),
+                also=(Cause.WRONG_DEFAULT, Cause.WRONG_CONSTANT_EPS),
+                weight=0.6,
+            )
     if call.name in ("exp", "tanh", "sigmoid", "gelu", "silu", "softplus", "sinh", "cosh"):
         for limit in _LIMITS:
             yield Alternative(

@@ -42,8 +42,12 @@ def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
         )
     for axis, size in enumerate(value.shape):
         for phrase, moved, also in _along(name, value, axis) if size > 1 else ():
-            yield alternative(phrase, Cause.LAYOUT_PERMUTATION, moved, also=also, weight=0.5)
+            cause = Cause.BROADCASTING if phrase.startswith("entry") else Cause.LAYOUT_PERMUTATION
+            yield alternative(phrase, cause, moved, also=also, weight=0.5)
 
+
+MOST_GROUPED = 64
+"""Length of an axis up to which entries are tried in groups."""
 
 Move = tuple[str, Callable[[], torch.Tensor], tuple[Cause, ...]]
 """The move in words, the argument after it, and what it may be called as well."""
@@ -55,6 +59,20 @@ def _along(name: str, value: torch.Tensor, axis: int) -> Iterator[Move]:
     yield f"`{name}` reversed along axis {axis}", partial(value.flip, axis), ()
     yield f"`{name}` read one element late along axis {axis}", partial(value.roll, 1, axis), elsewhere
     yield f"`{name}` read one element early along axis {axis}", partial(value.roll, -1, axis), elsewhere
+    for group in range(2, size // 2 + 1) if size <= MOST_GROUPED else ():
+        if size % group == 0:
+            spread = (Cause.WRONG_AXIS, Cause.STRIDE_VIEW)
+            by_block, in_turn = torch.arange(size) // group, torch.arange(size) % group
+            yield (
+                f"entry i // {group} of `{name}` for entry i along axis {axis}",
+                partial(_picked, value, axis, by_block),
+                spread,
+            )
+            yield (
+                f"entry i % {group} of `{name}` for entry i along axis {axis}",
+                partial(_picked, value, axis, in_turn),
+                spread,
+            )
     if size % 2 == 0 and size > 2:
         half, other = size // 2, (Cause.WRONG_AXIS,)
         yield f"the halves of `{name}` along axis {axis} exchanged", partial(value.roll, half, axis), ()
@@ -62,6 +80,10 @@ def _along(name: str, value: torch.Tensor, axis: int) -> Iterator[Move]:
         yield f"`{name}` along axis {axis} in interleaved pairs for halves", pairs, other
         halves = partial(_dealt, value, axis, (half, 2))
         yield f"`{name}` along axis {axis} in halves for interleaved pairs", halves, other
+
+
+def _picked(value: torch.Tensor, axis: int, places: torch.Tensor) -> torch.Tensor:
+    return value.index_select(axis, places.to(value.device))
 
 
 def _dealt(value: torch.Tensor, axis: int, shape: tuple[int, int]) -> torch.Tensor:

@@ -29,6 +29,12 @@ def replaced_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
             yield from _parameters(name, value)
         elif value.is_floating_point():
             yield alternative(
+                f"`{name}` with the other sign",
+                Cause.SIGN_FLIP,
+                value.neg,
+                weight=0.5,
+            )
+            yield alternative(
                 f"zeros in the place of `{name}`", Cause.WRONG_DEFAULT, lambda: torch.zeros_like(value), weight=0.3
             )
             yield alternative(

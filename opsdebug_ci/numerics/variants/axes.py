@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call, normal_axis
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative, normal_axis
 
 ALONG = frozenset({"glu", "sort", "topk", "gather", "index_select", "scatter", "scatter_add", "index_add", "renorm"})
 """Calls that work along one axis and are no reductions."""
@@ -21,6 +21,10 @@ def axes(call: Call) -> Iterator[Alternative]:
         yield from _joins(call)
     if call.name == "slice":
         yield from _pairs(call)
+    if call.name == "clone":
+        yield from _interleaved(call)
+    if call.name == "repeat":
+        yield from _repeats(call)
     if call.name in ALONG:
         yield from _other_axis(call)
     if call.name == "roll":
@@ -35,6 +39,40 @@ def axes(call: Call) -> Iterator[Alternative]:
             yield _order("no transpose", x.clone)
         else:
             yield _order("a reshape for a transpose", lambda: x.reshape(call.result.shape), (Cause.STRIDE_VIEW,))
+
+
+def _interleaved(call: Call) -> Iterator[Alternative]:
+    """[a a b b] as [a b a b]: what `repeat` makes of heads where `repeat_interleave` is meant."""
+    x = call.values["self"]
+    for axis in range(1, x.ndim):
+        size, times = x.shape[axis - 1], x.shape[axis]
+        if x.stride(axis) == 0 and size > 1 and times > 1:
+            places = torch.arange(size * times, device=x.device) % size
+            source = x.select(axis, 0)
+            yield alternative(
+                "copies one after the other for copies side by side",
+                Cause.BROADCASTING,
+                partial(lambda s, a, p, shape: s.index_select(a, p).reshape(shape), source, axis - 1, places, x.shape),
+                also=(Cause.WRONG_AXIS, Cause.LAYOUT_PERMUTATION),
+                weight=0.75,
+            )
+
+
+def _repeats(call: Call) -> Iterator[Alternative]:
+    """[a b a b] as [a a b b]."""
+    x, times = call.values["self"], call.values["repeats"]
+    if len(times) != x.ndim:
+        return
+    for axis, count in enumerate(times):
+        if count > 1 and x.shape[axis] > 1:
+            rest = [1 if place == axis else other for place, other in enumerate(times)]
+            yield alternative(
+                "copies side by side for copies one after the other",
+                Cause.BROADCASTING,
+                partial(lambda a, c, r: x.repeat_interleave(c, a).repeat(r), axis, count, rest),
+                also=(Cause.WRONG_AXIS, Cause.LAYOUT_PERMUTATION),
+                weight=0.75,
+            )
 
 
 def _other_axis(call: Call) -> Iterator[Alternative]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 
 PADDINGS = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Block widths rows are padded to."""
@@ -69,6 +69,8 @@ def normalisation(call: Call) -> Iterator[Alternative]:
     reader = _READERS.get(call.name)
     if reader is None:
         return
+    if call.name == "native_group_norm":
+        yield from _regrouped(call)
     norm, finish = reader(call)
     for name, cause, also, changed in _siblings(norm):
         yield Alternative(
@@ -113,14 +115,23 @@ def _batch(call: Call) -> Iterator[Alternative]:
     if isinstance(call.values.get("training"), bool):
         trained = call.values["training"]
         kept = "stored statistics" if trained else "statistics of the batch"
-        yield _simple(f"a batch norm by {kept}", partial(_retrained, call, not trained), Cause.WRONG_DEFAULT)
+        yield alternative(
+            f"a batch norm by {kept}", Cause.WRONG_DEFAULT, partial(_retrained, call, not trained), weight=0.8
+        )
     eps = call.values.get("eps")
     for other in (1e-3, 1e-5, 1e-6, 1e-8, 0.0):
         if isinstance(eps, float) and other != eps:
-            yield _simple(f"eps = {other:.3g}, not {eps:.3g}", partial(call.again, eps=other), Cause.WRONG_CONSTANT_EPS)
+            yield alternative(
+                f"eps = {other:.3g}, not {eps:.3g}",
+                Cause.WRONG_CONSTANT_EPS,
+                partial(call.again, eps=other),
+                weight=0.8,
+            )
     for name in ("weight", "bias"):
         if call.tensor(name) is not None:
-            yield _simple(f"a norm without its {name}", partial(call.again, **{name: None}), Cause.WRONG_DEFAULT)
+            yield alternative(
+                f"a norm without its {name}", Cause.WRONG_DEFAULT, partial(call.again, **{name: None}), weight=0.8
+            )
 
 
 def _retrained(call: Call, training: bool) -> Any:
@@ -128,10 +139,6 @@ def _retrained(call: Call, training: bool) -> Any:
     stored = {name: call.values[name] for name in ("running_mean", "running_var") if name in call.values}
     copies = {name: None if value is None else value.clone() for name, value in stored.items()}
     return call.again(training=training, **copies)
-
-
-def _simple(phrase: str, result: Callable[[], Any], cause: Cause) -> Alternative:
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, weight=0.8)
 
 
 Finish = Callable[[torch.Tensor], Any]
@@ -190,6 +197,43 @@ def _group(call: Call) -> tuple[_Norm, Finish]:
         return (out, *call.result[1:])
 
     return _Norm(x=x.reshape(x.shape[0] * groups, -1), eps=float(eps)), finish
+
+
+def _regrouped(call: Call) -> Iterator[Alternative]:
+    """Channels dealt to the groups in turn instead of in blocks; affine parameters of the group, not the channel."""
+    x, groups = call.values["input"], call.values["group"]
+    channels = x.shape[1]
+    in_turn = torch.arange(channels, device=x.device).reshape(-1, groups).t().reshape(-1)
+    back = in_turn.argsort()
+
+    def dealt() -> Any:
+        plain = {"input": x.index_select(1, in_turn), "weight": None, "bias": None}
+        normal = call.again(**plain)[0].index_select(1, back)
+        for name, join in (("weight", torch.mul), ("bias", torch.add)):
+            parameter = call.tensor(name)
+            if parameter is not None:
+                normal = join(normal, parameter.reshape(1, -1, *(1,) * (x.ndim - 2)))
+        return (normal, *call.result[1:])
+
+    if 1 < groups < channels:
+        yield alternative(
+            "channel c in group c % G, not c // (C / G)",
+            Cause.WRONG_AXIS,
+            dealt,
+            also=(Cause.BROADCASTING, Cause.LAYOUT_PERMUTATION),
+            weight=0.85,
+        )
+    if call.tensor("weight") is not None and 1 < groups < channels:
+        of_group = torch.arange(channels, device=x.device) // (channels // groups)
+        held = {name: call.tensor(name) for name in ("weight", "bias")}
+        picked = {name: None if value is None else value[of_group] for name, value in held.items()}
+        yield alternative(
+            "the affine parameters of the group's number for those of the channel",
+            Cause.BROADCASTING,
+            partial(call.again, **picked),
+            also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
+            weight=0.85,
+        )
 
 
 _READERS: dict[str, Callable[[Call], tuple[_Norm, Finish]]] = {

@@ -31,6 +31,14 @@ def softmaxes(call: Call) -> Iterator[Alternative]:
     yield alternative(
         unshifted, Cause.NAN_INF_HANDLING, lambda: _unshifted(x, axis, logarithmic=logarithmic), weight=WEIGHT
     )
+    if logarithmic:
+        yield alternative(
+            "a logarithm to base 2 of the denominator",
+            Cause.WRONG_CONSTANT_EPS,
+            lambda: call.result - (1 / math.log(2) - 1) * (x - call.result - x.amax(axis, keepdim=True)),
+            also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
+            weight=WEIGHT,
+        )
     in_base_2 = partial(call.again, self=x * math.log(2))
     yield alternative("a softmax in base 2", Cause.WRONG_SCALE, in_base_2, weight=WEIGHT)
 

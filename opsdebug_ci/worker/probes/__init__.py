@@ -14,6 +14,7 @@ from opsdebug_ci.worker.probes.contiguous_copy import contiguous_copy
 from opsdebug_ci.worker.probes.fitted_constant import fitted_constant
 from opsdebug_ci.worker.probes.foreign_bytes import foreign_bytes
 from opsdebug_ci.worker.probes.growth import growth
+from opsdebug_ci.worker.probes.influence import influence
 from opsdebug_ci.worker.probes.overwritten import overwritten
 from opsdebug_ci.worker.probes.scene import Scene as Scene
 from opsdebug_ci.worker.probes.sizes import sizes
@@ -28,6 +29,7 @@ PROBES: tuple[Probe, ...] = (
     foreign_bytes,
     fitted_constant,
     sizes,
+    influence,
     overwritten,
     tamed_values,
     growth,

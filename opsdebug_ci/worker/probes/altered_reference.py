@@ -16,7 +16,7 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.variants import ARGUMENT_RULES, Alternative, Call, alternatives, explain, read_call
+from opsdebug_ci.numerics.variants import Alternative, Call, alternatives, argument_alternatives, explain, read_call
 from opsdebug_ci.numerics.variants.explanation import Explanation
 from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.probes.budget import Budget
@@ -30,6 +30,9 @@ MOST_SECONDS = 2.5
 
 EVERYWHERE = -1
 """Stands for the place of an alteration made at every call it fits."""
+
+UNLIKELY = 0.05
+"""Confidence that an alternative of no weight costs."""
 
 RULE = "altered_reference"
 
@@ -88,17 +91,22 @@ def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
             if explanation.complete and explanation.confidence > 0.9:
                 known.insert(0, candidate.alteration)
                 break
-    best.sort(key=lambda found: (-found[0].confidence, -found[1].alternative.weight))
+    best.sort(key=lambda found: -_sure(*found))
     yield from _told(failure, best, tried)
+
+
+def _sure(explanation: Explanation, candidate: _Candidate) -> float:
+    """The explanation's confidence, a little less for alternatives that many other defects look like."""
+    return explanation.confidence - UNLIKELY * (1 - candidate.alternative.weight)
 
 
 def _candidates(scene: Scene) -> list[_Candidate]:
     """Every alteration of every argument and call."""
+    values = dict(scene.arguments.items())
     found = [
         _Candidate(alteration=Alteration(name=item.name, argument=name), alternative=item, where="")
-        for name, value in scene.arguments.items()
-        for rule in ARGUMENT_RULES
-        for item in rule(name, value, dict(scene.arguments.items()))
+        for name in values
+        for item in argument_alternatives(name, values)
     ]
     recorder = _Recorder()
     scene.reference(scene.arguments, recorder)
@@ -193,8 +201,7 @@ def run_altered(scene: Scene, alteration: Alteration) -> list[torch.Tensor] | No
     if alteration.argument is None:
         return scene.reference(scene.arguments, _Altered(alteration))
     values = dict(scene.arguments.items())
-    value = values[alteration.argument]
-    listed = (item for rule in ARGUMENT_RULES for item in rule(alteration.argument, value, values))
+    listed = argument_alternatives(alteration.argument, values)
     chosen = next(item for item in listed if item.name == alteration.name)
     try:
         made = chosen.result()
@@ -236,7 +243,7 @@ def _clue(
     return failure.clue(
         RULE,
         cause,
-        max(0.05, explanation.confidence - less),
+        max(0.05, _sure(explanation, candidate) - less),
         f"the reference with {what} reproduces {share}{leaves}",
         {
             "alteration": candidate.alternative.name,

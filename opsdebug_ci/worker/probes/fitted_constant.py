@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.variants import explain, read_call
+from opsdebug_ci.numerics.variants import Explanation, explain, read_call
 from opsdebug_ci.numerics.variants.constants import MAKERS, cause_of, numbers
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
@@ -156,10 +157,19 @@ def _told(scene: Scene, failure: Failure, position: int, place: _Place, value: f
     explanation = None if candidate is None else explain(failure, candidate)
     if explanation is None or not explanation.complete or explanation.confidence < SURE:
         return
-    yield failure.clue(
+    cause = cause_of(place.operation, place.value, value)
+    also = [other for other in (Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS, Cause.WRONG_DEFAULT) if other is not cause]
+    for step, named in enumerate((cause, *also)):
+        yield _clue(failure, place, value, explanation, named, 0.96 - 0.1 * step)
+
+
+def _clue(
+    failure: Failure, place: _Place, value: float, explanation: Explanation, cause: Cause, confidence: float
+) -> Clue:
+    return failure.clue(
         RULE,
-        cause_of(place.operation, place.value, value),
-        0.96,
+        cause,
+        confidence,
         f"the reference with {value:.5g} for the constant {place.value:.6g} in `{place.operation}` reproduces "
         f"{explanation.elements:,} of {int(failure.bad.sum()):,} bad elements",
         {

@@ -53,11 +53,11 @@ def _fits(value: object) -> bool:
 
 def _following(scene: Scene, output: str, names: list[str]) -> int:
     """Elements of the output that differ between fillers, and not between two launches on one."""
-    first = scene.launch(_surrounded(scene.arguments, names, FILLS[0]))
-    again = scene.launch(_surrounded(scene.arguments, names, FILLS[0]))
+    first = scene.launch(_surrounded(scene.arguments, names, FILLS[0]), watched=True)
+    again = scene.launch(_surrounded(scene.arguments, names, FILLS[0]), watched=True)
     if first is None or again is None or _differing(first, again, output):
         return 0
-    others = (scene.launch(_surrounded(scene.arguments, names, fill)) for fill in FILLS[1:])
+    others = (scene.launch(_surrounded(scene.arguments, names, fill), watched=True) for fill in FILLS[1:])
     return max((_differing(first, other, output) for other in others if other is not None), default=0)
 
 

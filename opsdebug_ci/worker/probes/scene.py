@@ -56,11 +56,15 @@ class Scene:
         """The budget is used up: begin nothing new."""
         return self.budget.expired
 
-    def launch(self, arguments: Arguments) -> Outputs | None:
-        """Outputs of one plain launch on copies of `arguments`; None when it ends in anything else."""
+    def launch(self, arguments: Arguments, *, watched: bool = False) -> Outputs | None:
+        """Outputs of one launch on copies of `arguments`; None when it ends in anything else.
+
+        A watched launch finds all fresh memory filled with the same bytes, so that what it does not write is the same
+        each time.
+        """
         launcher = Launcher(self.operator, arguments, self.case.seed)
         try:
-            return launcher.once()
+            return launcher.once(watched=watched)
         except PROBE_FAULTS:
             return None
 

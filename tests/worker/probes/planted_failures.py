@@ -501,5 +501,77 @@ PLANTED = (
         kind="reduction",
         says="running sum of a coarser format",
     ),
+    PlantedFailure(
+        "rows_that_leak",
+        "influence",
+        Cause.OOB_READ,
+        lambda seed, n: [normal(seed, 6, n)],
+        lambda x: functional.pad(x, (1, 1)).unfold(1, 3, 1).exp().sum(-1),
+        lambda x: (
+            functional.pad(x.reshape(-1), (1, 1)).unfold(0, 3, 1).exp().sum(-1).view(x.shape)
+            + (x.roll(1, 0) ** 2).sum(1, keepdim=True)
+        ),
+        size=12,
+        says="belong to other elements",
+    ),
+    PlantedFailure(
+        "length_rounded_up",
+        "influence",
+        Cause.MASK_SEMANTICS,
+        lambda seed, n: [normal(seed, n, 8), normal(seed + 1, 8)],
+        lambda x, w: torch.tanh(x[:10] @ w).sum() * x[:10].exp().sum(0),
+        lambda x, w: torch.tanh(x[:13] @ w).sum() * x[:13].exp().sum(0),
+        size=20,
+        says="that the reference leaves out",
+    ),
+    PlantedFailure(
+        "channels_in_turn",
+        "normalisation",
+        Cause.WRONG_AXIS,
+        lambda seed, n: [normal(seed, 3, 12, n)],
+        lambda x: functional.group_norm(x, 4),
+        lambda x: (
+            functional.group_norm(x.view(3, 3, 4, -1).transpose(1, 2).reshape(x.shape), 4)
+            .view(3, 4, 3, -1)
+            .transpose(1, 2)
+            .reshape(x.shape)
+        ),
+        size=10,
+        kind="norm",
+        says="c % G",
+    ),
+    PlantedFailure(
+        "heads_in_turn",
+        "axes",
+        Cause.BROADCASTING,
+        lambda seed, n: [normal(seed, 4, n, 8), normal(seed + 1, 2, n, 8)],
+        lambda q, k: q @ k.repeat_interleave(2, 0).transpose(-1, -2),
+        lambda q, k: q @ k.repeat(2, 1, 1).transpose(-1, -2),
+        size=6,
+        kind="matmul",
+        says="one after the other",
+    ),
+    PlantedFailure(
+        "middle_axis_scan",
+        "reductions",
+        Cause.WRONG_AXIS,
+        lambda seed, n: [normal(seed, 3, n, 10)],
+        lambda x: x.cumsum(-1),
+        lambda x: x.cumsum(1),
+        size=16,
+        kind="scan",
+        says="over axis 1, not 2",
+    ),
+    PlantedFailure(
+        "base_of_the_logarithm",
+        "softmaxes",
+        Cause.WRONG_CONSTANT_EPS,
+        lambda seed, n: [normal(seed, 5, n)],
+        lambda x: torch.log_softmax(x, -1),
+        lambda x: x - x.amax(-1, keepdim=True) - (x - x.amax(-1, keepdim=True)).exp().sum(-1, keepdim=True).log2(),
+        size=40,
+        kind="log_softmax",
+        says="base 2",
+    ),
 )
 """At least one for every rule of the library and every probe."""
