@@ -12,7 +12,10 @@ import pytest
 import opsdebug_ci
 from opsdebug_ci.cli import run
 from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.numerics.variants.explanation import COMPLETE
 from opsdebug_ci.plan import parse_axes
+from opsdebug_ci.worker import investigation
+from opsdebug_ci.worker.probes import PROBES
 
 PACKAGE = Path(opsdebug_ci.__file__).parent
 PAGE = (PACKAGE.parent / "docs/causes.md").read_text(encoding="utf-8")
@@ -76,3 +79,31 @@ def test_a_command_is_one_the_command_line_understands(typed: str) -> None:
     axes = {name: context.params[name] for name in ("dims", "dtype", "seed", "inputs", "layout")}
     assert context.params["operators"] == ("OP",)
     parse_axes(**axes)
+
+
+def test_the_probes_are_listed_in_their_order() -> None:
+    told = PAGE.split("\n## How a cause is found\n")[1].split("\n## ")[0]
+    listed = re.findall(r"^\| `(\w+)` \| .*\?[^|]* \|$", told, flags=re.MULTILINE)
+    assert listed == [probe.__name__ for probe in PROBES]
+
+
+def test_the_times_and_limits_are_those_of_the_code() -> None:
+    told = " ".join(PAGE.split("\n## How a cause is found\n")[1].split("\n## ")[0].split())
+    for number, sentence in (
+        (investigation.CASE_S, "A case may take {:g} s of processor time"),
+        (investigation.OPERATOR_S, "the failing cases of one operator {:g} s in one process"),
+        (investigation.HURRY_S, "after that a case gets {:g} s"),
+        (investigation.SETTLED, "the first clue of confidence {:g} or more"),
+        (investigation.CORROBORATED, "to at most {:g} unless"),
+        (COMPLETE, "from {:g} on it counts as all"),
+    ):
+        assert sentence.format(number) in told
+
+
+def test_the_evidence_of_an_alteration_is_all_explained() -> None:
+    told = PAGE.split("\n## How a cause is found\n")[1].split("\n## ")[0]
+    tree = ast.parse((PACKAGE / "worker/probes/altered_reference.py").read_text(encoding="utf-8"))
+    given = next(node for node in ast.walk(tree) if isinstance(node, ast.Dict) and len(node.keys) > 2)
+    keys = [key.value for key in given.keys if isinstance(key, ast.Constant)]
+    assert "alteration" in keys
+    assert [key for key in keys if f"`{key}`" not in told] == []
