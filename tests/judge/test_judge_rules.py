@@ -10,7 +10,7 @@ from opsdebug_ci.judge.command import rerun
 from opsdebug_ci.judge.rules import CAUSES, ENDINGS, REMARKS, Subject
 from opsdebug_ci.model import Contract, MemoryReading, ReferenceKind, Verdict
 from opsdebug_ci.model.case import Case
-from opsdebug_ci.model.vocabulary import Family, Layout
+from opsdebug_ci.model.vocabulary import Cause, Family, Layout
 
 OUTSIDE = MemoryReading(argument="x", inside=False, bytes_changed=64, first_offset=-16)
 INSIDE = MemoryReading(argument="x", inside=True, bytes_changed=4, first_offset=8)
@@ -287,3 +287,9 @@ def test_a_torch_reference_in_float64_is_suspect_for_narrower_inputs(dtype, want
 )
 def test_one_is_singular(observation, statement):
     assert judged(observation).findings[0].statement.startswith(statement)
+
+
+def test_a_confidence_is_kept_to_three_digits():
+    subject = Subject(case=case(), observation=ran(), contract=Contract())
+    assert subject.finding(Cause.UNKNOWN, 0.1 + 0.2, "", {}).confidence == 0.3
+    assert subject.finding(Cause.UNKNOWN, 0.9375, "", {}).confidence == 0.938

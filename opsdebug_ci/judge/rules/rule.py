@@ -20,6 +20,10 @@ Evidence = Mapping[str, EvidenceValue]
 """The numbers behind a statement, by name."""
 
 
+CONFIDENCE_DIGITS = 3
+"""Decimals of a confidence: it is an estimate, and its sums are not to print as 0.30000000000000004."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """What a rule looks at."""
@@ -48,10 +52,10 @@ class Subject:
         blame: Blame = Blame.OPERATOR,
         options: tuple[str, ...] = (),
     ) -> Finding:
-        """A finding whose next command reruns the case, with `options` added."""
+        """A finding whose next command reruns the case, with `options` added; its confidence to three digits."""
         return Finding(
             cause=cause,
-            confidence=confidence,
+            confidence=round(confidence, CONFIDENCE_DIGITS),
             blame=blame,
             statement=statement,
             evidence=evidence,
