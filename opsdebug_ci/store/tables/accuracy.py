@@ -43,7 +43,7 @@ CASE_COLUMNS = (
     Column(name="inputs", type=TEXT, comment="family the values were drawn from"),
     Column(name="seed", type=INTEGER, comment="seed of the values"),
     Column(name="device", type=TEXT, comment="device the operator ran on"),
-    Column(name="direction", type=TEXT, comment="forward"),
+    Column(name="direction", type=TEXT, comment="forward, or backward: its gradients"),
     Column(name="verdict", type=TEXT, comment="verdict of the case"),
     Column(name="reason", type=TEXT, comment="why it was skipped or what broke; null otherwise"),
     Column(name="reference_used", type=TEXT, comment="reference the verdict rests on; null: nothing was compared"),
