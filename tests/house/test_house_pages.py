@@ -10,6 +10,7 @@ from house_source import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -17,8 +18,9 @@ def test_every_link_and_file_name_leads_somewhere(page: Path) -> None:
     assert dead_links(page.read_text(encoding="utf-8"), page.parent) == []
 
 
-def test_the_architecture_names_only_what_exists() -> None:
-    assert unknown_names(ARCHITECTURE) == []
+@pytest.mark.parametrize("text", [ARCHITECTURE, CONTRIBUTING], ids=["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_map_and_the_guide_name_only_what_exists(text: str) -> None:
+    assert unknown_names(text) == []
 
 
 def test_the_architecture_stays_short() -> None:
