@@ -5,6 +5,7 @@ Decides which option belongs to which command. The stored document keeps the pla
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,9 +41,12 @@ def _observation(observation: ObservationDocument, given: Mapping[str, str]) -> 
 
 
 def spelled(command: str, given: Mapping[str, str]) -> str:
-    """`command` with those of the `given` options that it takes."""
+    """`command` with those of the `given` options that it takes, in place of what it advises for them."""
     words = command.split(maxsplit=2)
     if len(words) < 2 or words[0] != "opsdebug":
         return command
-    kept = [f"{name} {shlex.quote(given[name])}" for name in KEPT.get(words[1], ()) if name in given]
-    return " ".join([command, *(option for option in kept if option not in command)])
+    for name in KEPT.get(words[1], ()):
+        option = f" {name} {shlex.quote(given[name])}" if name in given else ""
+        if option not in command:
+            command = re.sub(rf" {name} \S+", "", command) + option
+    return command

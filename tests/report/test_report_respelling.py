@@ -34,3 +34,11 @@ def test_a_query_is_told_which_store() -> None:
     assert respelled(PASSED, {"--store": "a store", "--python": "py"}).next == (
         "opsdebug sql \"select operator, count(*) from accuracy group by 1\" --store 'a store'",
     )
+
+
+def test_what_was_given_replaces_what_a_finding_advises() -> None:
+    raced = run_document([judged(ran(output(), repeat_mismatches=1), operator="gelu")])
+    advised = raced.observations[0].findings[0].next
+    assert advised.endswith(" --repeat 10")
+    again = respelled(raced, {"--repeat": "50"}).observations[0].findings[0].next
+    assert again == advised.replace(" --repeat 10", " --repeat 50")
