@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import torch
 from inputs_planted import PAIRS, Pair
 
 from opsdebug_ci import Operator
@@ -17,7 +16,7 @@ from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.operators import describe, discover
 from opsdebug_ci.plan.axes import Axes
 from opsdebug_ci.plan.stages import cases
-from opsdebug_ci.worker.case_run import run_case
+from opsdebug_ci.worker.case_run import Witness, run_case
 
 BY_NAME = {pair.name: pair for pair in PAIRS}
 
@@ -53,15 +52,6 @@ SHOWN_BY: dict[str, str] = {
 and layouts, and a broadcast row in nearly every case."""
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Thousands of tiny launches: waiting for a second thread costs more than it brings."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @cache
 def descriptions() -> dict[str, OperatorDescription]:
     here = Path(__file__).parent
@@ -72,13 +62,15 @@ def smoke(operator: Operator) -> tuple[Case, ...]:
     return cases(descriptions()[operator.name], Stage.SMOKE, Axes(), tuple(ReferenceKind), ("cpu",))
 
 
-def judged(operator: Operator, planned: tuple[Case, ...]) -> Iterator[Judgement]:
+def judged(operator: Operator, planned: tuple[Case, ...], witness: Witness | None = None) -> Iterator[Judgement]:
     for case in planned:
-        yield judge(case, run_case(operator, RunCase(case=case), lambda breadcrumb: None), operator.contract)
+        yield judge(case, run_case(operator, RunCase(case=case), lambda breadcrumb: None, witness), operator.contract)
 
 
 def fails(operator: Operator, planned: tuple[Case, ...]) -> bool:
-    return any(judgement.verdict is Verdict.FAIL for judgement in judged(operator, planned))
+    """Whether any case fails: with a witness, so that nobody takes seconds to find out why."""
+    unmoved = judged(operator, planned, lambda arguments, outputs: None)
+    return any(judgement.verdict is Verdict.FAIL for judgement in unmoved)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
