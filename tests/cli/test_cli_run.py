@@ -101,7 +101,7 @@ launches = 0
 def restless(x):
     global launches
     launches += 1
-    return x + x if launches < 5 else x + x + 1e-30 * x + 1e-7 * x
+    return x + x if launches < 12 else x + x + 1e-30 * x + 1e-7 * x
 
 
 @restless.reference("torch")
@@ -111,7 +111,7 @@ def _(x):
     with (tmp_path / "kernels.py").open("a") as module:
         module.write(restless)
     once = opsdebug("run", "restless", *EVERYDAY, "--json", at=tmp_path)
-    often = opsdebug("run", "restless", *EVERYDAY, "--repeat", "8", "--json", at=tmp_path)
+    often = opsdebug("run", "restless", *EVERYDAY, "--repeat", "16", "--json", at=tmp_path)
     assert (once.code, often.code) == (0, 1)
     (observation,) = json.loads(often.out)["observations"]
     assert observation["findings"][0]["cause"] == "nondeterminism_race"
