@@ -137,7 +137,7 @@ def test_the_bound_says_its_terms() -> None:
     assert bound(output="float16", flushes=True).text == (
         "reduction: u_o*|y| + eta + 6.0*sigma; u_o=2^-11 (float16), eta=3e-08, sigma from float32 steps and float32 "
         "sums; subnormals may flush to zero; worst case: max(12.0*sigma, all roundings of a sum conspiring) for the "
-            "last term"
+        "last term"
     )
 
 
