@@ -66,6 +66,13 @@ def beyond(observation: Observation, limit: float) -> bool:
     return worst["actual"] is not None and worst["expected"] is not None and abs(worst["expected"]) < limit
 
 
+def misrounded_in_half(observation: Observation) -> bool:
+    """Every element of a float16 output is within its tolerance: what is held against it is how often it misrounds."""
+    worst = observation["accuracy"]["worst"]
+    inside = worst["actual"] is not None and abs(worst["actual"] - worst["expected"]) <= worst["tolerance"]
+    return observation["case"]["dtype"] == "float16" and inside
+
+
 def raised_on_empty(observation: Observation, names: str) -> bool:
     dims = observation["case"]["dims"]
     return observation["accuracy"] is None and any(dims[name] == 0 for name in names)
@@ -75,21 +82,22 @@ DISAGREEMENTS = [
     Disagreement(
         operator="ort_sigmoid",
         returns="arguments below -18 are clamped and the rest is good to 2^-24 absolutely, not relatively: "
-        "sigmoid(-20) is 0 instead of 2.06e-9, sigmoid(-17) 8.9e-8 instead of 4.1e-8",
-        applies=lambda seen: beyond(seen, 1e-5),
+        "sigmoid(-20) is 0 instead of 2.06e-9, sigmoid(-17) 8.9e-8 instead of 4.1e-8; in float16 results up to 1e-3 "
+        "are often not the rounded truth",
+        applies=lambda seen: beyond(seen, 1e-4) or misrounded_in_half(seen),
         issue="https://github.com/microsoft/onnxruntime/issues/22557",
     ),
     Disagreement(
         operator="ort_quick_gelu",
         returns="x * sigmoid(x) with the sigmoid above: -20 gives -0 instead of -4.12e-8",
-        applies=lambda seen: beyond(seen, 1e-4),
+        applies=lambda seen: beyond(seen, 1e-3) or misrounded_in_half(seen),
         issue="https://github.com/microsoft/onnxruntime/issues/22557",
     ),
     Disagreement(
         operator="ort_fast_gelu",
         returns="in float16 the constants 0.797885 and 0.035677 are themselves rounded to float16, although the "
-        "arithmetic around them is not: results near x = -3 are up to 1.1 spacings off",
-        applies=lambda seen: seen["case"]["dtype"] == "float16" and beyond(seen, 0.17),
+        "arithmetic around them is not: results near x = -3 are up to 1.1 spacings off, the others often misrounded",
+        applies=lambda seen: (seen["case"]["dtype"] == "float16" and beyond(seen, 0.17)) or misrounded_in_half(seen),
         issue=None,
     ),
     *(
@@ -173,6 +181,20 @@ def test_sigmoid_loses_its_tail(x: float) -> None:
         assert abs(got - sigmoid) > sigmoid / 2  # not one digit is right
         assert abs(quick - x * sigmoid) > -x * sigmoid / 2
         assert abs(mpmath.mpf(torch.sigmoid(argument).item()) - sigmoid) < sigmoid / 10**6  # float32 can do it
+
+
+def test_sigmoid_misrounds_small_results_in_float16() -> None:
+    x = torch.arange(-9.0, -7.0, 2.0**-7).half()
+    with mpmath.workdps(40):
+        truths = [1 / (1 + mpmath.exp(-mpmath.mpf(value))) for value in x.tolist()]
+        nearest = [float(torch.tensor(float(truth), dtype=torch.float64).half()) for truth in truths]
+    wrong = {name: sum(g != r for g, r in zip(got.tolist(), nearest, strict=True)) for name, got in sigmoids(x).items()}
+    assert wrong["framework, in float32"] <= 1  # float32 steps can do it
+    assert wrong["onnxruntime"] > 0.03 * len(nearest)
+
+
+def sigmoids(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"framework, in float32": torch.sigmoid(x.float()).half(), "onnxruntime": run("Sigmoid", x)}
 
 
 def test_fast_gelu_rounds_its_constants_to_float16() -> None:
