@@ -110,7 +110,9 @@ def noisy_interpolation(call: Call) -> Any:
         return call.result
     pool = _MAX_POOLS[x.ndim]
     largest = float(max([*call.result.shape[2:], *x.shape[2:], 1]))
-    magnitude = call.func(pool(x.abs(), kernel_size=3, stride=1, padding=1), *call.args[1:]).abs()
+    reach = 2 if "cubic" in call.func.overloadpacket.__name__ else 1
+    neighbours = pool(x.abs(), kernel_size=2 * reach + 1, stride=1, padding=reach)
+    magnitude = call.func(neighbours, *call.args[1:]).abs()
     return call.noise.magnitude(call.result, magnitude, 4.0 + largest)
 
 
