@@ -14,8 +14,9 @@ from dataclasses import replace
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.patterns import patterns
+from opsdebug_ci.numerics.patterns import PATTERNS
 from opsdebug_ci.operators import Operator
+from opsdebug_ci.worker.containment import heard
 from opsdebug_ci.worker.probes import PROBES
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
@@ -63,7 +64,7 @@ def investigate(
 
 
 def _clues(scene: Scene, failure: Failure) -> list[Clue]:
-    found = patterns(failure)
+    found = [clue for pattern in PATTERNS for clue in heard(pattern, failure)]
     for clue in _probed(scene, failure):
         found.append(clue)
         if clue.confidence >= SETTLED:
@@ -91,4 +92,4 @@ def _probed(scene: Scene, failure: Failure) -> Iterator[Clue]:
     for probe in PROBES:
         if scene.expired:
             return
-        yield from probe(scene, failure)
+        yield from heard(probe, scene, failure)

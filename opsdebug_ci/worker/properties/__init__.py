@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.property import PropertyReading
 from opsdebug_ci.model.vocabulary import Direction, Family, Layout
+from opsdebug_ci.worker.containment import heard
 from opsdebug_ci.worker.launches import LaunchReading
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties.batch_invariance import batch_invariance
@@ -42,5 +43,5 @@ def readings(scene: Scene, launch: LaunchReading) -> tuple[PropertyReading, ...]
     found: list[PropertyReading] = []
     for check in CHECKS if launch.quickest_ns <= AFFORDABLE_NS else ():
         if not scene.expired:
-            found += check(scene, launch)
+            found += heard(check, scene, launch)
     return tuple(found)
