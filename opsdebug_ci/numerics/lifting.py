@@ -120,9 +120,9 @@ def widen(value: Any) -> Any:
     dtype = torch.complex128 if value.is_complex() else torch.float64
     if value.dtype is dtype:
         return value.detach()
-    if value.numel() == 0:
+    if value.numel() == 0 and value.layout is torch.strided:
         return torch.empty_strided(value.shape, value.stride(), dtype=dtype, device=value.device)
-    wide = _widened(value, dtype)
+    wide = _widened(value, dtype) if value.layout is torch.strided else value.detach().to(dtype)
     setattr(wide, _NARROW_MARK, True)  # NOTE: read by LiftedMode, the only thing between here and the reference
     return wide
 

@@ -169,8 +169,7 @@ class References:
     ) -> Tensors:
         def widened(_: str, value: Any) -> Any:
             wide = widen(value)
-            is_float = isinstance(wide, torch.Tensor) and wide.is_floating_point()
-            return change(wide) if change is not None and is_float else wide
+            return change(wide) if change is not None and _takes_noise(wide) else wide
 
         arguments = self._copies().map(widened)
         return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), observer))]
@@ -214,8 +213,9 @@ class References:
         del observer  # the steps cannot be watched: they run at their own precision
 
         def changed(_: str, value: Any) -> Any:
-            is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
-            return change(value.double()).to(value.dtype) if change is not None and is_float else value
+            if change is None or not _takes_noise(value):
+                return value
+            return change(value.double()).to(value.dtype)
 
         with torch.no_grad():
             return [t.clone() for t in positional_outputs(self._copies().map(changed).call(function))]
@@ -223,6 +223,11 @@ class References:
     def _copies(self) -> Arguments:
         copies = clone_values(self._arguments.values)
         return Arguments(names=self._arguments.names, values=copies, by_keyword=self._arguments.by_keyword)
+
+
+def _takes_noise(value: Any) -> bool:
+    """A float tensor with strides: errors are added in place, which sparse layouts refuse."""
+    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.layout is torch.strided
 
 
 def _absent(kind: ReferenceKind, reason: str) -> ReferenceReading:
