@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.inputs.returned import called
 from opsdebug_ci.model.argument import ScalarArgument, TensorArgument
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.property import Property, PropertyReading
@@ -36,7 +37,8 @@ def batch_invariance(scene: Scene, launch: LaunchReading) -> Iterator[PropertyRe
     if dim is None or whole is None:
         return
     arguments, together = whole
-    alone = scene.launch(_first_row(scene, arguments, dim))
+    row = _first_row(scene, arguments, dim)
+    alone = None if row is None else scene.launch(row)
     if alone is not None and list(alone) == list(together):
         yield from _reading(dim, together, alone)
 
@@ -69,8 +71,8 @@ def _rows(scene: Scene, dim: str) -> tuple[Arguments, Outputs] | None:
     return None if outputs is None else (arguments, outputs)
 
 
-def _first_row(scene: Scene, arguments: Arguments, dim: str) -> Arguments:
-    """The arguments with one row; numbers that follow from dims and tensors are derived anew."""
+def _first_row(scene: Scene, arguments: Arguments, dim: str) -> Arguments | None:
+    """The arguments with one row; numbers that follow from dims and tensors are derived anew, None where none do."""
     declared = scene.operator.inputs
     assert not callable(declared)  # noqa: S101 - narrowing; a row dim is declared
     made: dict[str, Any] = {}
@@ -79,7 +81,10 @@ def _first_row(scene: Scene, arguments: Arguments, dim: str) -> Arguments:
         if isinstance(item, TensorArgument) and item.shape and item.shape[0].text == dim:
             made[name] = value[:1].clone()
         elif isinstance(item, ScalarArgument):
-            made[name] = item.function({**scene.case.dims, dim: 1}, dict(made))
+            try:
+                made[name] = called(f"argument `{name}`", item.function, {**scene.case.dims, dim: 1}, dict(made))
+            except (OpsdebugError, Unsupported):
+                return None
         else:
             made[name] = value
     return arguments.map(lambda name, _: made[name])

@@ -141,7 +141,8 @@ class _Trial:
                 if now is self.elsewhere and self.scene.passes(self.others) is not False:
                     rightly.add(name)
                     continue
-                yield _stale(told, stale, {"output": name, "where": where, "constant": _constant(before[name])})
+                constant = _constant(before[name].double())
+                yield _stale(told, stale, {"output": name, "where": where, "constant": constant})
                 return
         if telling:
             yield _stale(telling, 0, {})
@@ -163,9 +164,10 @@ def _unchanged(
         return 0, 0
     one, other = (answer.to(before.device).double() for answer in answers)
     size = torch.maximum(one.abs(), other.abs())
-    telling = torch.isfinite(size) & torch.isfinite(before) & ((one - other).abs() > APART * size)
-    if not _constant(before):
-        telling &= before != 0
+    wide = before.double()  # 8-bit floats have next to no operations
+    telling = torch.isfinite(size) & torch.isfinite(wide) & ((one - other).abs() > APART * size)
+    if not _constant(wide):
+        telling &= wide != 0
     if not before.is_floating_point() and int(telling.sum()) < FEWEST_WORDS:
         return 0, 0
     return int(telling.sum()), int((telling & ~differing_bits(before, now)).sum())
@@ -184,8 +186,8 @@ def _lateness(first: Outputs, later: Sequence[Outputs], *, strict: bool) -> Iter
             got = now.get(name)
             if got is None or got.shape != output.shape or got.dtype != output.dtype:
                 continue
-            written = output != 0
-            emptied = bool(written.any()) and not bool((written & (got != 0)).any())
+            written = output.double() != 0
+            emptied = bool(written.any()) and not bool((written & (got.double() != 0)).any())
             broken = int(differing_bits(output, got).sum()) if strict or emptied else 0
             if broken:
                 evidence: dict[str, EvidenceValue] = {"output": name, "zero": emptied, "launch": number}
