@@ -62,8 +62,9 @@ class Failure:
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """The tensor arguments by name."""
-        return {name: value for name, value in self.arguments.items() if isinstance(value, torch.Tensor)}
+        """The tensor arguments by name, those with strides."""
+        every = {name: value for name, value in self.arguments.items() if isinstance(value, torch.Tensor)}
+        return {name: value for name, value in every.items() if value.layout is torch.strided}
 
     def clue(
         self,

@@ -8,7 +8,7 @@ CALL_RULES or ARGUMENT_RULES, a planted defect and a clean twin in the tests.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -73,14 +73,26 @@ ARGUMENT_RULES: tuple[ArgumentRule, ...] = (
 """How one argument might have been read instead."""
 
 
+UNREADABLE = (RuntimeError, IndexError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError)
+"""What a rule, or what it makes, ends in for tensors it was not written for: 8-bit floats have few operations."""
+
+
 def alternatives(call: Call) -> list[Alternative]:
     """Everything `call` might have been instead, in a fixed order and each under a name of its own."""
-    return _told_apart(alternative for rule in CALL_RULES for alternative in rule(call))
+    return _told_apart(alternative for rule in CALL_RULES for alternative in _read(rule, call))
 
 
 def argument_alternatives(name: str, arguments: Mapping[str, Any]) -> list[Alternative]:
     """Everything one argument might have been read as, likewise."""
-    return _told_apart(found for rule in ARGUMENT_RULES for found in rule(name, arguments[name], arguments))
+    return _told_apart(found for rule in ARGUMENT_RULES for found in _read(rule, name, arguments[name], arguments))
+
+
+def _read(rule: Callable[..., Iterable[Alternative]], *asked: Any) -> Iterator[Alternative]:
+    """What one rule lists, up to where it cannot read what it was given."""
+    try:
+        yield from rule(*asked)
+    except UNREADABLE:
+        return
 
 
 def _told_apart(found: Iterable[Alternative]) -> list[Alternative]:

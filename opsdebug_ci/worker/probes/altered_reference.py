@@ -16,7 +16,15 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.variants import Alternative, Call, alternatives, argument_alternatives, explain, read_call
+from opsdebug_ci.numerics.variants import (
+    UNREADABLE,
+    Alternative,
+    Call,
+    alternatives,
+    argument_alternatives,
+    explain,
+    read_call,
+)
 from opsdebug_ci.numerics.variants.explanation import Explanation
 from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.probes.budget import Budget
@@ -154,7 +162,7 @@ class _Recorder:
                 _Candidate(
                     alteration=Alteration(name=item.name, call=place), alternative=item, where=f" in `{call.name}`"
                 )
-                for item in _listed(call)
+                for item in alternatives(call)
             ]
         return result
 
@@ -171,21 +179,13 @@ class _Altered:
         call = self._watcher.read(func, args, kwargs, result)
         if self._alteration.call not in (EVERYWHERE, place) or place >= MOST_CALLS:
             return result
-        chosen = next((item for item in _listed(call) if item.name == self._alteration.name), None)
+        chosen = next((item for item in alternatives(call) if item.name == self._alteration.name), None)
         if chosen is None:
             return result
         made = chosen.result()
         if func._schema.is_mutable and isinstance(result, torch.Tensor):
             return result.copy_(made)
         return made
-
-
-def _listed(call: Call) -> list[Alternative]:
-    """Alternatives of a call; none where a rule cannot read it."""
-    try:
-        return alternatives(call)
-    except (RuntimeError, IndexError, KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError):
-        return []
 
 
 def _explanation(scene: Scene, failure: Failure, alteration: Alteration) -> Explanation | None:
@@ -205,7 +205,7 @@ def run_altered(scene: Scene, alteration: Alteration) -> list[torch.Tensor] | No
     chosen = next(item for item in listed if item.name == alteration.name)
     try:
         made = chosen.result()
-    except (RuntimeError, ValueError, ZeroDivisionError, OverflowError):
+    except UNREADABLE:
         return None
     return scene.reference(scene.arguments.map(lambda name, old: made if name == alteration.argument else old))
 

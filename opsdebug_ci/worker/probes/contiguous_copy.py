@@ -37,7 +37,9 @@ def contiguous_copy(scene: Scene, failure: Failure) -> Iterator[Clue]:
 
 
 def _is_view(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.numel() > 1 and not value.is_contiguous()
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return False
+    return value.numel() > 1 and not value.is_contiguous()
 
 
 def _layout(value: torch.Tensor) -> str:

@@ -124,7 +124,7 @@ def _fit(scene: Scene, failure: Failure, position: int, place: _Place, now: torc
         moved = _at(scene, position, place, value * (1 + STEP))
         if moved is None or moved.shape != start.shape:
             return None
-        derivative = (moved - start)[failure.bad].double() / (value * STEP)
+        derivative = (moved.double() - start.double())[failure.bad] / (value * STEP)
         error = wanted - start[failure.bad].double()
         usable = torch.isfinite(derivative) & torch.isfinite(error)
         slope, error = derivative[usable], error[usable]

@@ -31,6 +31,9 @@ NOTICEABLE = 4.0
 MOST = 0.9
 """Share of the bad elements that must be touched."""
 
+FAR = 4
+"""Entries along an axis from which what follows is no neighbour."""
+
 STRAY = 0.02
 """Share of them up to which the opposite does not count against it."""
 
@@ -53,6 +56,8 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
     found = []
     for name, value in scene.arguments.items():
         if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() < 2:
+            continue
+        if value.layout is not torch.strided:
             continue
         found += [reading for axis in range(value.ndim) if (reading := _read(scene, failure, still, name, axis))]
     masked = bool(calls.names & MASKING)
@@ -123,7 +128,7 @@ def _read(scene: Scene, failure: Failure, still: list[torch.Tensor], name: str, 
         wanted, got = scene.reference(moved), scene.launch(moved)
         if wanted is None or got is None or wanted[position].shape != failure.actual.shape:
             return None
-        step = (wanted[position] - still[position]).abs()
+        step = (wanted[position].double() - still[position].double()).abs()
         follows = ~_equal(wanted[position], still[position])
         actual = got.get(failure.output)
         if actual is None or actual.shape != failure.actual.shape:
@@ -150,10 +155,10 @@ def _with_slice_moved(arguments: Arguments, name: str, axis: int, place: int) ->
         if other != name:
             return value
         size = torch.nan_to_num(value.double(), nan=0.0, posinf=0.0, neginf=0.0).square().mean().sqrt()
-        entries = value.select(axis, place)
-        moved = torch.where(entries == 0, (0.25 * size).to(value.dtype).expand(entries.shape), entries * 1.25)
+        entries = value.select(axis, place).double()
+        moved = torch.where(entries == 0, 0.25 * size, entries * 1.25)
         copy = value.clone()
-        copy.select(axis, place).copy_(moved)
+        copy.select(axis, place).copy_(moved.to(value.dtype))
         return copy
 
     return arguments.map(change)
@@ -195,6 +200,8 @@ def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool) ->
             f"({_listed(places)} of {reading.length})"
         )
         cause = Cause.MASK_SEMANTICS if masked else Cause.OOB_READ
+        if _is_chain(failure, reading):
+            cause, statement = Cause.ALIASING_INPLACE, f"{statement}, all those before them: results are read again"
     evidence: Mapping[str, EvidenceValue] = {
         "argument": reading.name,
         "axis": reading.axis,
@@ -202,6 +209,22 @@ def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool) ->
         "share": share,
     }
     return failure.clue(RULE, cause, 0.9, statement, evidence)
+
+
+def _is_chain(failure: Failure, reading: _Reading) -> bool:
+    """Elements follow all earlier (or all later) entries along their own axis, as where results are read again."""
+    if failure.actual.ndim <= reading.axis or failure.actual.shape[reading.axis] != reading.length:
+        return False
+    reaches = []
+    for place, touched in reading.extra.items():
+        others = [axis for axis in range(touched.ndim) if axis != reading.axis]
+        along = touched.any(dim=others) if others else touched
+        found = along.nonzero().flatten() - place
+        if len(found):
+            reaches.append((int(found.min()), int(found.max())))
+    forward = all(low > 0 for low, _ in reaches) and max((high for _, high in reaches), default=0) >= FAR
+    backward = all(high < 0 for _, high in reaches) and min((low for low, _ in reaches), default=0) <= -FAR
+    return forward or backward
 
 
 def _ignored(failure: Failure, reading: _Reading, share: float) -> Iterator[Clue]:

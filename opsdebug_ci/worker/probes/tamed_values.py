@@ -117,4 +117,5 @@ def _without(scene: Scene, taming: _Taming, holders: list[str]) -> Arguments:
 def _holds(value: object, taming: _Taming) -> bool:
     if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() == 0:
         return False
-    return value.element_size() > 1 and bool(taming.present(value).any())
+    strided = value.layout is torch.strided and value.element_size() > 1
+    return strided and bool(taming.present(value).any())
