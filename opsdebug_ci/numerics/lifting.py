@@ -140,9 +140,14 @@ def call_lifted(call: Callable[[], Any], observer: NodeObserver | None = None) -
 
 
 def _rounded_constant(value: Any) -> Any:
-    """A Python float as float32 has it; itself where that overflows, and anything else as it is."""
+    """A Python float as float32 has it; itself where that overflows, and anything else as it is.
+
+    The machine epsilon of float64 stands for float32's: `rms_norm` without eps, say, asks the format it computes in.
+    """
     if not isinstance(value, float):
         return value
+    if value == torch.finfo(torch.float64).eps:
+        return torch.finfo(_CONSTANT).eps
     rounded = torch.tensor(value, dtype=_CONSTANT).item()
     return rounded if math.isfinite(rounded) else value
 

@@ -219,3 +219,12 @@ def test_constants_of_tensors_made_after_the_first_argument_are_rounded_as_well(
     x = torch.tensor([1.0])
     once = torch.tensor(0.1, dtype=torch.float32).double()
     assert torch.equal(call_lifted(lambda: widen(x) * 1 + torch.ones(1) * 0.1), 1 + once.reshape(1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_default_eps_is_that_of_the_format_torch_computes_in(dtype: torch.dtype) -> None:
+    x = torch.full((1, 8), 2.0**-12).to(dtype)
+    wide = widen(x)
+    truth = 2.0**-12 / (2.0**-24 + torch.finfo(torch.float32).eps) ** 0.5
+    assert torch.nn.functional.rms_norm(x, (8,))[0, 0].item() == pytest.approx(truth, rel=2.0**-7)  # torch's own
+    assert call_lifted(lambda: torch.nn.functional.rms_norm(wide, (8,)))[0, 0].item() == pytest.approx(truth, rel=1e-12)
