@@ -79,7 +79,13 @@ class Panel:
         if self.wide or ReferenceKind.TORCH in (which, self.used):
             return Confidence.HIGH
         close = agreement(self.values[which], self.values[self.used], self._allowance(which, self.used))
-        return Confidence.HIGH if close >= HIGH else Confidence.MEDIUM if close >= MEDIUM else Confidence.LOW
+        if close >= HIGH:
+            return Confidence.HIGH
+        return Confidence.MEDIUM if close >= MEDIUM or self._reads_constants_as_float32(which) else Confidence.LOW
+
+    def _reads_constants_as_float32(self, which: ReferenceKind) -> bool:
+        """Of the two one is derived, so 0.9 in it is float32's, and in the other float64's: apart by a rounding."""
+        return self.derived_precise and ReferenceKind.PRECISE in (which, self.used)
 
     def _same_formula(self, which: ReferenceKind) -> bool:
         return self.derived_precise and {which, self.used} <= SAME_FORMULA
