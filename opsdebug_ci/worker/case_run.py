@@ -43,6 +43,7 @@ from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties import is_everyday, readings
 from opsdebug_ci.worker.properties.gradients import floored, gradient_operator
+from opsdebug_ci.worker.properties.kinks import undetermined, waived
 from opsdebug_ci.worker.references import ReferenceAnswers, References
 from opsdebug_ci.worker.structure import misdeclared, structure_mismatch
 
@@ -183,7 +184,9 @@ class _CaseRun:
         answers = references.ask(which or self.request.case.checks, arithmetic)
         if self.request.case.direction is Direction.BACKWARD and answers.outputs:
             centre = next(iter(answers.outputs.values()))
-            answers.spreads = floored(answers.spreads, centre, arithmetic.compute.unit_roundoff)
+            spreads = floored(answers.spreads, centre, arithmetic.compute.unit_roundoff)
+            masks = undetermined(references.on, self.arguments, self.request.case.seed)
+            answers.spreads = waived(spreads, masks, centre)
         return answers
 
     def _arithmetic(self) -> Arithmetic:

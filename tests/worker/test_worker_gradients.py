@@ -179,3 +179,53 @@ def test_a_backward_that_raises_is_the_operators_fault() -> None:
     found = backward(operator)
     assert (found.verdict, found.findings[0].cause.value) == (Verdict.FAIL, "exception")
     assert found.case.name.endswith("cpu backward]")
+
+
+# -- points without one gradient ---------------------------------------------------------------------------------------
+
+ONE, TWO = {"x": tensor("N M")}, {"x": tensor("N M"), "y": tensor("N M")}
+
+CHOICES = {
+    "the end of a clamp": (ONE, torch.nn.functional.hardtanh, lambda x: x.clamp(-1, 1), "elementwise"),
+    "equal maxima of a row": (ONE, lambda x: x.max(-1).values, lambda x: x.amax(-1), "reduction"),
+    "equal operands": (TWO, lambda x, y: torch.where(x >= y, x, y), torch.maximum, "elementwise"),
+    "a distance of 0": (
+        TWO,
+        lambda x, y: torch.where(x > y, x - y, y - x).sum(-1),
+        lambda x, y: (x - y).abs().sum(-1),
+        "reduction",
+    ),
+}
+"""Correct operators that choose another gradient than their reference where there is no one gradient."""
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("family", ["normal", "uniform"])
+def test_a_gradient_that_does_not_exist_is_not_judged(name: str, family: str) -> None:
+    inputs, function, reference, kind = CHOICES[name]
+    operator = Operator(
+        "choice",
+        function,
+        inputs,
+        {"torch": reference},
+        kind=kind,
+        dims={"N": 64, "M": 64},
+        dtypes=("bfloat16",),
+        backward=True,
+    )
+    for seed in (0, 1):
+        assert backward(operator, inputs=family, seed=seed).verdict is Verdict.PASS
+
+
+def test_a_wrong_gradient_beside_such_points_still_fails() -> None:
+    operator = Operator(
+        "choice",
+        lambda x: x.clamp(-1.01, 1.01),
+        ONE,
+        {"torch": lambda x: x.clamp(-1, 1) * 1.02},
+        kind="elementwise",
+        dims={"N": 64, "M": 64},
+        dtypes=("bfloat16",),
+        backward=True,
+    )
+    assert backward(operator).verdict is Verdict.FAIL
