@@ -212,6 +212,7 @@ class _Comparison:
             dtype=self._output.actual.dtype,
             wide=self._output.arithmetic.compute.name == "float64",
             derived_precise=self._output.derived_precise,
+            narrow=frozenset(w for w, v in self._output.references.items() if v.dtype is not torch.float64),
         )
 
     def _integer_vote(self, which: ReferenceKind, values: torch.Tensor, pardoned: int) -> Vote:

@@ -48,6 +48,9 @@ class Panel:
     derived_precise: bool
     """The precise reference is the torch one in float64."""
 
+    narrow: frozenset[ReferenceKind]
+    """Those that answered in a format narrower than float64."""
+
     def vote(self, which: ReferenceKind, pardoned: int) -> Vote:
         """How `which` stands to the used one; it accepts `pardoned` elements that the used one rejects."""
         ratio, differing = disagreement(
@@ -81,7 +84,8 @@ class Panel:
         close = agreement(self.values[which], self.values[self.used], self._allowance(which, self.used))
         if close >= HIGH:
             return Confidence.HIGH
-        return Confidence.MEDIUM if close >= MEDIUM or self._reads_constants_as_float32(which) else Confidence.LOW
+        apart = self._reads_constants_as_float32(which) or self.narrow & {which, self.used}
+        return Confidence.MEDIUM if close >= MEDIUM or apart else Confidence.LOW
 
     def _reads_constants_as_float32(self, which: ReferenceKind) -> bool:
         """Of the two one is derived, so 0.9 in it is float32's, and in the other float64's: apart by a rounding."""

@@ -6,7 +6,8 @@ import pytest
 import torch
 from worker_notation import case_of, judged, unary
 
-from opsdebug_ci.model import Judgement, Verdict, Zone
+from opsdebug_ci import Operator, tensor
+from opsdebug_ci.model import Confidence, Judgement, Verdict, Zone
 
 F = torch.nn.functional
 
@@ -88,3 +89,20 @@ def test_grid_sampling_of_the_framework_itself_is_settled() -> None:
 
     assert of(sample, sample, "bfloat16").verdict is Verdict.PASS
     assert of(lambda x: sample(x) + 1.0, sample, "bfloat16").verdict is Verdict.FAIL
+
+
+def plus(x, y):
+    return x + y
+
+
+def rounded_plus(x, y):
+    return torch.from_numpy(x.numpy() + y.numpy())
+
+
+@pytest.mark.parametrize("declared", [{}, {"precise": lambda x, y: x.double() + y.double()}])
+def test_a_naive_reference_in_the_operators_own_precision_leaves_nothing_open(declared: dict) -> None:
+    inputs = {"x": tensor("N"), "y": tensor("N")}
+    references = {"torch": plus, "naive": rounded_plus, **declared}
+    operator = Operator("plus", plus, inputs, references, kind="elementwise", dims={"N": 4096})
+    found = judged(operator, case_of(operator))
+    assert (found.verdict, found.reference.confidence) == (Verdict.PASS, Confidence.MEDIUM)
