@@ -212,13 +212,13 @@ class _CaseRun:
         if not self.explaining:
             return observation
         if structure is None and is_everyday(self.request.case):
-            observation = self._with_properties(observation, launch)
+            observation = self._with_properties(observation, launch, reference_ns)
         failures = [failure for _, failure in examined if failure is not None]
         return self._explained(observation, failures, launch) if failures else observation
 
-    def _with_properties(self, observation: Observation, launch: LaunchReading) -> Observation:
+    def _with_properties(self, observation: Observation, launch: LaunchReading, reference_ns: int) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION, detail="properties"))
-        found = readings(self._scene(launch, Budget(PROPERTIES_S)), launch)
+        found = readings(self._scene(launch, Budget(PROPERTIES_S)), launch, reference_ns)
         spent = observation.durations
         total_ns = time.perf_counter_ns() - self.started_ns
         durations = None if spent is None else replace(spent, total_ns=total_ns)

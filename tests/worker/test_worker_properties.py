@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import sys
+import time
 import weakref
 
 import numpy as np
 import pytest
 import torch
-from worker_notation import case_of, judged, run, unary
+from worker_notation import Counting, case_of, judged, run, unary
 
 from opsdebug_ci import Contract, Operator, tensor
 from opsdebug_ci.model import Cause, Judgement, Property, PropertyReading, Status, Verdict
@@ -437,3 +438,15 @@ def test_readings_cross_the_pipe() -> None:
     assert observation.status is Status.RAN
     assert observation.properties
     assert decode(encode(observation), type(observation)) == observation
+
+
+def test_properties_are_left_out_where_references_are_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opsdebug_ci.worker.properties.AFFORDABLE_REFERENCES_NS", 30_000_000)
+
+    def slow(x):
+        time.sleep(0.05)
+        return 2 * x
+
+    counting = Counting(lambda x: x + x)
+    assert run(unary(counting, slow)).properties == ()
+    assert counting.launches == 2

@@ -28,6 +28,10 @@ AFFORDABLE_NS = 250_000_000
 """Longest that a launch may take for more of them to be made."""
 
 
+AFFORDABLE_REFERENCES_NS = 5_000_000_000
+"""Longest that all references may have taken together: some properties ask them again, and a case has a time limit."""
+
+
 def is_everyday(case: Case) -> bool:
     """One of the few cases per operator and dtype that are asked: plain values, plain layout."""
     return (
@@ -38,10 +42,17 @@ def is_everyday(case: Case) -> bool:
     )
 
 
-def readings(scene: Scene, launch: LaunchReading) -> tuple[PropertyReading, ...]:
-    """What every check says; nothing where launches are dear or the time is used up."""
+def readings(scene: Scene, launch: LaunchReading, reference_ns: int) -> tuple[PropertyReading, ...]:
+    """What every check says; nothing where launches or references are dear, or the time is used up.
+
+    Args:
+        scene: the case.
+        launch: what its launches showed.
+        reference_ns: what its references took together.
+    """
     found: list[PropertyReading] = []
-    for check in CHECKS if launch.quickest_ns <= AFFORDABLE_NS else ():
+    affordable = launch.quickest_ns <= AFFORDABLE_NS and reference_ns <= AFFORDABLE_REFERENCES_NS
+    for check in CHECKS if affordable else ():
         if not scene.expired:
             found += heard(check, scene, launch)
     return tuple(found)
