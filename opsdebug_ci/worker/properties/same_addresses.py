@@ -138,7 +138,7 @@ class _Trial:
                 telling += told
                 if not told or stale < ALL_BUT_FEW * told:
                     continue
-                if now is self.elsewhere and self.scene.passes(self.others) is not False:
+                if now is self.elsewhere and self._is_right_elsewhere(name):
                     rightly.add(name)
                     continue
                 constant = _constant(before[name].double())
@@ -146,6 +146,15 @@ class _Trial:
                 return
         if telling:
             yield _stale(telling, 0, {})
+
+    def _is_right_elsewhere(self, name: str) -> bool:
+        """The operator is right about the other values, and not only where a later launch puts them."""
+        if self.scene.passes(self.others) is False:
+            return False
+        before, again = self.elsewhere[name], (self.scene.launch(self.others) or {}).get(name)
+        if again is None or again.shape != before.shape or again.dtype != before.dtype:
+            return True
+        return int(differing_bits(before, again).sum()) <= (1 - ALL_BUT_FEW) * before.numel()
 
 
 def _stale(told: int, stale: int, evidence: dict[str, EvidenceValue]) -> PropertyReading:
