@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from conftest import await_none, make_case
 
 from opsdebug_ci.execution import Limits, WorkerPool
-from opsdebug_ci.model import Phase, Status
+from opsdebug_ci.model import Family, Phase, Status
 
 OPERATORS = """
 import ctypes
@@ -114,4 +115,48 @@ def test_an_operator_or_reference_that_exits_ends_its_case_and_not_the_worker(tm
     assert (exited.reason or "").startswith(f"reference `torch`: SystemExit: {pid} (at ")
     assert exited.references[0].fault
     assert seen["twice"].status is Status.RAN
+    assert await_none(str(tmp_path)) == []
+
+
+WRONG = """
+import ctypes
+import os
+import time
+
+import torch
+
+from opsdebug_ci import operator, tensor
+
+KNOWN = {}
+
+
+def guarded(name, end):
+    def function(x):
+        known = KNOWN.setdefault(name, x.clone())
+        if x.shape != known.shape or not torch.equal(x, known):
+            end()
+        return 2 * x + 0.1
+
+    function.__name__ = name
+    found = operator(kind="elementwise", x=tensor("N"))(function)
+    found.reference("torch")(lambda x: 2 * x)
+    return found
+
+
+crashes = guarded("crashes", lambda: ctypes.string_at(0))
+exits = guarded("exits", lambda: os._exit(7))
+hangs = guarded("hangs", lambda: time.sleep(600))
+"""
+
+
+def test_what_ends_the_worker_while_causes_are_sought_leaves_the_failure_told(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(WRONG)
+    with WorkerPool(sys.executable, workers=1, limits=Limits(timeout_s=12), directory=tmp_path) as pool:
+        catalogue = pool.describe(["ops.py"], tmp_path)
+        assert (catalogue.faults, len(catalogue.operators)) == ((), 3)
+        cases = [replace(make_case(found.name), inputs=Family.UNIFORM) for found in catalogue.operators]
+        seen = {case.operator: observation for case, observation in pool.run(cases)}
+    assert {name: (found.status, found.outputs[0].rejected > 0) for name, found in seen.items()} == dict.fromkeys(
+        ("crashes", "exits", "hangs"), (Status.RAN, True)
+    )
     assert await_none(str(tmp_path)) == []
