@@ -99,15 +99,45 @@ _LIMITS = (80.0, 88.0, 88.2, 88.3762626647949, 85.0, 60.0, 50.0, 30.0, 20.0, 16.
 """Where implementations clip the argument of an exponential."""
 
 
+SATURATIONS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 16.0, 20.0)
+"""Where implementations take a function to have reached its limits."""
+
+_ENDS: dict[str, tuple[Unary, Unary]] = {
+    "sigmoid": (torch.zeros_like, torch.ones_like),
+    "tanh": (lambda x: -torch.ones_like(x), torch.ones_like),
+    "erf": (lambda x: -torch.ones_like(x), torch.ones_like),
+    "silu": (torch.zeros_like, torch.clone),
+    "gelu": (torch.zeros_like, torch.clone),
+    "softplus": (torch.zeros_like, torch.clone),
+}
+"""What a function tends to, far on the left and far on the right."""
+
+
+def _saturated(call: Call, x: torch.Tensor, limit: float) -> torch.Tensor:
+    left, right = _ENDS[call.name]
+    return torch.where(x > limit, right(x), torch.where(x < -limit, left(x), call.result))
+
+
 def activations(call: Call) -> Iterator[Alternative]:
     """Another form of the same function, another function of its kind, or the function of a clipped argument."""
     x = call.tensor("self")
     if x is None:
         return
+    if call.name == "glu":
+        yield from _gates(call, x)
     for phrase, function in _SIBLINGS.get(call.name, ()):
         yield _alternative(phrase, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,))
     for other, function in _BASES.get(call.name, ()):
         yield _alternative(f"{other} for {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,))
+    for limit in SATURATIONS if call.name in _ENDS else ():
+        yield Alternative(
+            name=f"{call.name} at its limits beyond {limit:g}",
+            cause=Cause.APPROXIMATION,
+            statement=f"`{call.name}` set to its limits beyond {limit:g}",
+            result=partial(_saturated, call, x, limit),
+            also=(Cause.NAN_INF_HANDLING, Cause.WRONG_CONSTANT_EPS),
+            weight=0.4,
+        )
     if call.name == "softplus":
         for threshold in (5.0, 6.0, 8.0, 10.0, 15.0, 30.0):
             yield Alternative(
@@ -128,6 +158,31 @@ def activations(call: Call) -> Iterator[Alternative]:
                 also=(Cause.NAN_INF_HANDLING,),
                 weight=0.4,
             )
+
+
+def _gates(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    """A gated unit with another gate, or with its halves exchanged."""
+    value, gate = x.chunk(2, int(call.values.get("dim", -1)))
+    gates = (*_SIBLINGS["sigmoid"], ("SiLU", torch.nn.functional.silu), ("tanh", torch.tanh))
+    for phrase, function in gates:
+        also = (Cause.WRONG_DEFAULT, Cause.WRONG_CONSTANT_EPS)
+        gated = partial(lambda f: value * f(gate), function)
+        yield Alternative(
+            name=f"{phrase} as the gate",
+            cause=Cause.APPROXIMATION,
+            statement=f"{phrase} as the gate",
+            result=gated,
+            also=also,
+            weight=0.8,
+        )
+    yield Alternative(
+        name="the halves of a gated unit exchanged",
+        cause=Cause.LAYOUT_PERMUTATION,
+        statement="the halves of a gated unit exchanged",
+        result=lambda: gate * torch.sigmoid(value),
+        also=(Cause.WRONG_DEFAULT, Cause.WRONG_AXIS),
+        weight=0.8,
+    )
 
 
 def _alternative(

@@ -40,6 +40,14 @@ def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
             lambda: value.transpose(-1, -2).clone(),
             also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS),
         )
+    if value.ndim >= 2:
+        yield alternative(
+            f"`{name}` turned round in its last two axes",
+            Cause.LAYOUT_PERMUTATION,
+            partial(value.flip, (-1, -2)),
+            also=(Cause.WRONG_DEFAULT,),
+            weight=0.5,
+        )
     for axis, size in enumerate(value.shape):
         for phrase, moved, also in _along(name, value, axis) if size > 1 else ():
             cause = Cause.BROADCASTING if phrase.startswith("entry") else Cause.LAYOUT_PERMUTATION

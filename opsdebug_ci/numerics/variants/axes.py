@@ -103,10 +103,10 @@ def _joins(call: Call) -> Iterator[Alternative]:
         if other != own:
             yield Alternative(
                 name=f"`{call.name}` along another axis",
-                cause=Cause.WRONG_AXIS,
+                cause=Cause.LAYOUT_PERMUTATION if call.name == "stack" else Cause.WRONG_AXIS,
                 statement=f"`{call.name}` along axis {other}, not {own}",
                 result=partial(lambda other: _shaped(call.again(dim=other), call.result), other),
-                also=(Cause.LAYOUT_PERMUTATION,),
+                also=(Cause.WRONG_AXIS,) if call.name == "stack" else (Cause.LAYOUT_PERMUTATION,),
                 weight=0.7,
             )
     if len(parts) == 2:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import torch
+
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call, is_number, spelled
 
@@ -31,6 +33,7 @@ MAKERS = frozenset(
 
 def constants(call: Call) -> Iterator[Alternative]:
     """Every number of a call that is no place or size, replaced by those it is confused with."""
+    yield from _outside_the_root(call)
     if call.name in MAKERS and call.name not in ("full", "scalar_tensor", "full_like", "fill"):
         return
     for name, value in numbers(call).items():
@@ -43,6 +46,31 @@ def constants(call: Call) -> Iterator[Alternative]:
                 also=(Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8 if abs(value) <= SMALL else 0.6,
             )
+
+
+def _outside_the_root(call: Call) -> Iterator[Alternative]:
+    """root(v) + eps for root(v + eps), where the call before this one added the eps."""
+    value = call.tensor("self")
+    before = None if value is None or call.name not in ("sqrt", "rsqrt") else call.maker(value)
+    if value is None or before is None or before.name != "add":
+        return
+    eps = next((number for number in before.values.values() if isinstance(number, float)), None)
+    plain = next((v for v in before.values.values() if isinstance(v, torch.Tensor) and v.shape == value.shape), None)
+    if eps is None or plain is None or not 0 < eps <= SMALL:
+        return
+
+    def outside() -> torch.Tensor:
+        root = plain.sqrt() + eps
+        return root.reciprocal() if call.name == "rsqrt" else root
+
+    yield Alternative(
+        name=f"{spelled(eps)} beside the root for {spelled(eps)} inside it",
+        cause=Cause.WRONG_CONSTANT_EPS,
+        statement=f"{spelled(eps)} added to the root, not inside it",
+        result=outside,
+        also=(Cause.WRONG_DEFAULT,),
+        weight=0.85,
+    )
 
 
 def numbers(call: Call) -> dict[str, float]:

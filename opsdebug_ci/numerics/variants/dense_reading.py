@@ -12,8 +12,16 @@ from opsdebug_ci.numerics.variants.call import Alternative, alternative
 
 
 def dense_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
-    """Elements taken in memory order from the argument's first, as if it were contiguous."""
+    """Elements taken in memory order from the argument's first, as if it were contiguous; or from its storage's."""
     del others
+    if isinstance(value, torch.Tensor) and value.storage_offset() and value.numel():
+        yield alternative(
+            f"`{name}` read from the beginning of its storage, without its offset",
+            Cause.STRIDE_VIEW,
+            lambda: torch.as_strided(value, value.shape, value.stride(), 0).clone(),
+            also=(Cause.OOB_READ,),
+            weight=0.95,
+        )
     if not isinstance(value, torch.Tensor) or value.is_contiguous() or value.numel() < 2:
         return
     yield alternative(

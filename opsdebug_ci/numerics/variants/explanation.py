@@ -15,6 +15,9 @@ from opsdebug_ci.numerics.formats import float_format, is_float_dtype
 COMPLETE = 0.98
 """Share of elements from which all of them count as reproduced; the rest may sit on a rounding boundary."""
 
+MOSTLY = 0.95
+"""Share of all elements from which a few right ones that it would make wrong are an edge of their own."""
+
 PARTIAL = 0.5
 """Share of the bad elements from which an alternative explains a part of the failure."""
 
@@ -39,6 +42,9 @@ class Explanation:
     elements: int
     """Bad elements it reproduces."""
 
+    overall: float
+    """Share of all elements it reproduces, 0 to 1."""
+
     @property
     def complete(self) -> bool:
         """Reproduces all of the output."""
@@ -49,8 +55,8 @@ class Explanation:
         """0 to 0.98: complete reproduction of many distinct values is as sure as it gets."""
         if self.complete:
             sure = 0.98 if self.elements > FEW else 0.9
-        elif self.bad >= COMPLETE and self.good >= PARTIAL:
-            sure = 0.75
+        elif self.bad >= COMPLETE and (self.good >= PARTIAL or self.overall >= MOSTLY):
+            sure = 0.85 if self.overall >= MOSTLY else 0.75
         elif self.bad >= PARTIAL and self.good >= COMPLETE and self.elements > FEW:
             sure = 0.45 + 0.3 * self.bad
         else:
@@ -80,6 +86,7 @@ def explain(failure: Failure, candidate: torch.Tensor) -> Explanation | None:
         good=float(good.double().mean()) if good.numel() else 1.0,
         chance=chance,
         elements=int(bad.sum()),
+        overall=float(match.double().mean()),
     )
 
 

@@ -30,8 +30,40 @@ def losses(call: Call) -> Iterator[Alternative]:
                 also=(Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS),
                 weight=0.85,
             )
+    yield from _branches(call, reduction)
     if call.name.startswith("nll_loss"):
         yield from _likelihood(call, reduction)
+
+
+def _branches(call: Call, reduction: int) -> Iterator[Alternative]:
+    """Other forms of losses that are quadratic near zero and linear beyond."""
+    width = call.values.get("delta", call.values.get("beta"))
+    if call.name not in ("huber_loss", "smooth_l1_loss") or not isinstance(width, (int, float)) or not width:
+        return
+    distance = (call.values["self"] - call.values["target"]).abs()
+    near, quadratic = distance < width, 0.5 * distance**2
+    scale = 1.0 if call.name == "huber_loss" else 1 / width
+    forms = {
+        "a linear branch without its half": torch.where(near, quadratic, width * distance),
+        "a quadratic branch without its half": torch.where(near, distance**2, width * (distance - 0.5 * width)),
+        "a linear branch less a whole width": torch.where(near, quadratic, width * (distance - width)),
+        "no linear branch": quadratic,
+        "no quadratic branch": width * distance,
+        "a linear branch that is not scaled": torch.where(near, quadratic, distance - 0.5 * width),
+    }
+    for words, each in forms.items():
+        yield Alternative(
+            name=f"`{call.name}` with {words}",
+            cause=Cause.WRONG_CONSTANT_EPS,
+            statement=f"`{call.name}` with {words}",
+            result=partial(_reduced, scale * each, reduction),
+            also=(Cause.WRONG_DEFAULT, Cause.APPROXIMATION),
+            weight=0.8,
+        )
+
+
+def _reduced(each: torch.Tensor, reduction: int) -> torch.Tensor:
+    return each if reduction == 0 else each.mean() if reduction == 1 else each.sum()
 
 
 def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:

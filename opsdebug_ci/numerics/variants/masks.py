@@ -27,6 +27,8 @@ def masks(call: Call) -> Iterator[Alternative]:
         yield from _triangles(call)
     if call.name in ("where", "masked_fill", "logical_not", "bitwise_not"):
         yield from _selections(call)
+    if call.name in ("add", "where"):
+        yield from _left_in(call)
     if call.name == "mul":
         yield from _covers(call)
     if call.name == "sum":
@@ -113,6 +115,22 @@ def _selections(call: Call) -> Iterator[Alternative]:
             )
     if call.name in ("logical_not", "bitwise_not") and call.result.dtype is torch.bool:
         yield _mask("a mask with true and false exchanged", call.values["self"].bool)
+
+
+def _left_in(call: Call) -> Iterator[Alternative]:
+    """Scores that become minus infinity here, at another value instead."""
+    result = call.result
+    if not isinstance(result, torch.Tensor) or not result.is_floating_point() or result.numel() < 2:
+        return
+    hidden = torch.isneginf(result)
+    if bool(hidden.any()) and not bool(hidden.all()):
+        for value in (0.0, -1e4, -1e9, -65504.0):
+            yield _mask(
+                f"{value:g} for minus infinity in masked places",
+                partial(result.masked_fill, hidden, value),
+                also=(Cause.NAN_INF_HANDLING,),
+                weight=0.7,
+            )
 
 
 def _like(value: Any, result: torch.Tensor) -> torch.Tensor:

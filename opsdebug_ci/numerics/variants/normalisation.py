@@ -71,6 +71,8 @@ def normalisation(call: Call) -> Iterator[Alternative]:
         return
     if call.name == "native_group_norm":
         yield from _regrouped(call)
+    if reader is _layer:
+        yield from _other_axes(call)
     norm, finish = reader(call)
     for name, cause, also, changed in _siblings(norm):
         yield Alternative(
@@ -143,6 +145,30 @@ def _retrained(call: Call, training: bool) -> Any:
 
 Finish = Callable[[torch.Tensor], Any]
 """Normalised rows to the call's result."""
+
+
+def _other_axes(call: Call) -> Iterator[Alternative]:
+    """Statistics of a layer or RMS norm over another axis than the last."""
+    x, shape = call.values["input"], call.values.get("normalized_shape")
+    if shape is None or len(shape) != 1 or x.ndim < 2:
+        return
+    for axis in range(x.ndim - 1):
+        if x.shape[axis] > 1:
+            yield alternative(
+                f"statistics over axis {axis}, not {x.ndim - 1}",
+                Cause.WRONG_AXIS,
+                partial(_normed_along, call, x, axis),
+                also=(Cause.BROADCASTING,),
+                weight=0.85,
+            )
+
+
+def _normed_along(call: Call, x: torch.Tensor, axis: int) -> Any:
+    moved = x.movedim(axis, -1)
+    norm, _ = _layer(call)
+    rows = replace(norm, x=moved.reshape(-1, moved.shape[-1])).rows().reshape(moved.shape).movedim(-1, axis)
+    _, finish = _layer(call)
+    return finish(rows.reshape(-1, x.shape[-1]))
 
 
 def _parameters(call: Call) -> Iterator[Alternative]:

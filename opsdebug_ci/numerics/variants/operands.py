@@ -17,6 +17,15 @@ BINARY = frozenset({"add", "sub", "mul", "div", "pow", "maximum", "minimum", "at
 ORDERED = frozenset({"sub", "div", "pow", "atan2", "rsub"})
 """Those in which the order matters."""
 
+CONFUSED = {
+    "mul": (("add", Cause.WRONG_DEFAULT), ("div", Cause.WRONG_SCALE)),
+    "div": (("mul", Cause.WRONG_SCALE), ("sub", Cause.WRONG_DEFAULT)),
+    "add": (("mul", Cause.WRONG_DEFAULT),),
+    "maximum": (("minimum", Cause.SIGN_FLIP),),
+    "minimum": (("maximum", Cause.SIGN_FLIP),),
+}
+"""Operation to those it is taken for."""
+
 _FACTORS = {"mm": ("self", "mat2"), "bmm": ("self", "mat2"), "matmul": ("self", "other"), "dot": ("self", "tensor")}
 _FACTORS |= {"addmm": ("mat1", "mat2"), "baddbmm": ("batch1", "batch2"), "mv": ("self", "vec")}
 
@@ -58,6 +67,7 @@ def _factors(call: Call) -> Iterator[Alternative]:
 
 def _elementwise(call: Call) -> Iterator[Alternative]:
     one, other = call.values.get("self"), call.values.get("other", call.values.get("exponent"))
+    yield from _operations(call, one, other)
     names = ("self", "other" if "other" in call.values else "exponent")
     if call.name in ORDERED and isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         yield alternative(
@@ -74,6 +84,14 @@ def _elementwise(call: Call) -> Iterator[Alternative]:
                 call.result.shape,
                 partial(lambda name, changed: call.again(**{name: changed}), name),
             )
+
+
+def _operations(call: Call, one: Any, other: Any) -> Iterator[Alternative]:
+    """Another operation on the same operands."""
+    if call.name in CONFUSED and isinstance(one, torch.Tensor) and one.is_floating_point():
+        for name, cause in CONFUSED[call.name]:
+            phrase = f"`{name}` for `{call.name}`"
+            yield alternative(phrase, cause, partial(getattr(torch, name), one, other), weight=0.4)
 
 
 def _spreads(

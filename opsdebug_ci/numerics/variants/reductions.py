@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -36,6 +37,8 @@ def reductions(call: Call) -> Iterator[Alternative]:
         yield from _scans(call, x)
     if call.name in ("argmax", "argmin"):
         yield from _ties(call, x)
+    if call.name == "logsumexp":
+        yield from _bases(call, x)
 
 
 def axis_of(call: Call, ndim: int) -> int | None:
@@ -68,8 +71,8 @@ def _axes(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
 
 
 def _spread_over(result: Any, original: Any) -> Any:
-    """Where sizes differ the result is repeated, as broadcasting would do; raises where it cannot be."""
-    if not isinstance(result, torch.Tensor) or result.shape == original.shape:
+    """A result that keeps its axis is left to broadcasting; another one is repeated or reshaped, or cannot be used."""
+    if not isinstance(result, torch.Tensor) or result.ndim == original.ndim:
         return result
     return result.expand(original.shape) if result.numel() == 1 else result.reshape(original.shape)
 
@@ -144,6 +147,17 @@ def _exclusive(call: Call, axis: int) -> torch.Tensor:
 
 def _restarted(call: Call, x: torch.Tensor, axis: int, block: int) -> torch.Tensor:
     return torch.cat([call.again(self=part) for part in torch.split(x, block, axis)], axis)
+
+
+def _bases(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    """A logarithm to base 2, of everything or of the sum of shifted exponentials alone."""
+    axis, cause, also = axis_of(call, x.ndim), Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_SCALE, Cause.WRONG_DEFAULT)
+    whole = partial(torch.div, call.result, math.log(2))
+    yield alternative("a logarithm to base 2", Cause.WRONG_SCALE, whole, also=(*also[1:], cause), weight=0.85)
+    if axis is not None:
+        largest = x.amax(axis, keepdim=bool(call.values.get("keepdim")))
+        part = partial(lambda m: m + (call.result - m) / math.log(2), largest)
+        yield alternative("a logarithm to base 2 of the shifted sum", cause, part, also=also, weight=0.85)
 
 
 def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:

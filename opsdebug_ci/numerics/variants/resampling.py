@@ -41,6 +41,10 @@ def resampling(call: Call) -> Iterator[Alternative]:
     if call.name in ("avg_pool1d", "avg_pool2d", "avg_pool3d"):
         yield from _flags(call, "count_include_pad", "whether padding counts in the divisor")
         yield from _flags(call, "ceil_mode", "whether the last window may reach over the edge")
+    if call.name.endswith("_window"):
+        yield from _windows(call)
+    if call.name == "max_pool2d_with_indices" and any(call.values.get("padding") or ()):
+        yield from _padded_maximum(call, call.values["self"])
     if call.name == "grid_sampler_2d":
         yield from _flags(call, "align_corners", "aligned corners")
         for mode in {0, 1, 2} - {call.values["padding_mode"]}:
@@ -54,6 +58,30 @@ def _flags(call: Call, name: str, meaning: str) -> Iterator[Alternative]:
             f"another choice of {meaning} (`{name}`={not call.values[name]})",
             lambda: call.again(**{name: not call.values[name]}),
         )
+
+
+def _windows(call: Call) -> Iterator[Alternative]:
+    """The symmetric window for the periodic one, and the other way round (the default is periodic)."""
+    periodic, length = call.values.get("periodic", True), call.values["window_length"]
+    other = getattr(torch, call.name)
+    yield _default(
+        f"a {'symmetric' if periodic else 'periodic'} window of {length}",
+        lambda: other(length, periodic=not periodic).to(call.result),
+    )
+
+
+def _padded_maximum(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    """A maximum into which padding enters as zeros."""
+    rows, columns = (*call.values["padding"], *call.values["padding"])[:2]
+    padded = torch.nn.functional.pad(x, (columns, columns, rows, rows))
+    yield Alternative(
+        name="padding that enters a maximum as zeros",
+        cause=Cause.MASK_SEMANTICS,
+        statement="padding that enters a maximum as zeros, not as minus infinity",
+        result=partial(call.again, self=padded, padding=[0, 0]),
+        also=(Cause.TAIL_MASK, Cause.WRONG_DEFAULT),
+        weight=0.9,
+    )
 
 
 def _interpolation(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
