@@ -35,6 +35,7 @@ from opsdebug_ci.numerics.patterns.source_index import source_index
 from opsdebug_ci.numerics.patterns.stagnation import stagnation
 from opsdebug_ci.numerics.patterns.suffix import suffix
 from opsdebug_ci.numerics.patterns.vector_lane import vector_lane
+from opsdebug_ci.numerics.patterns.whole_ratio import whole_ratio
 from opsdebug_ci.numerics.patterns.wraparound import wraparound
 from opsdebug_ci.numerics.patterns.zero_fill import zero_fill
 
@@ -68,6 +69,7 @@ PATTERNS: tuple[Pattern, ...] = (
     stagnation,
     suffix,
     vector_lane,
+    whole_ratio,
     wraparound,
     zero_fill,
 )

@@ -30,6 +30,9 @@ SPARE = 3
 SUPPORT = 24
 """Elements whose reference is off the grid that must be seen: all on it by chance has probability 8**-24."""
 
+LARGEST_SHARE = 0.25
+"""Largest rms error, as a share of the output, of a coarser grid however few its bits: beyond, values are others."""
+
 EXPLAINED = 64.0
 """Largest rms error, in roundoffs of the grid times rms of the reference: a chain of roundings, not wrong values."""
 
@@ -101,7 +104,7 @@ def _read(failure: Failure, seen: Sample, bits: int, name: str) -> _Grid | None:
         return None
     actual, expected = seen.actual[off], seen.expected[off]
     on_grid = share(to_bits(actual, bits) == actual)
-    if on_grid < ON_GRID or rms(actual - expected) > EXPLAINED * 2.0**-bits * rms(expected):
+    if on_grid < ON_GRID or rms(actual - expected) > min(EXPLAINED * 2.0**-bits, LARGEST_SHARE) * rms(expected):
         return None
     nearest, cut = to_bits(expected, bits), to_bits(expected, bits, cut=True)
     telling = nearest != cut

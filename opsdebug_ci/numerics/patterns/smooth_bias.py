@@ -40,6 +40,12 @@ INTERPOLATED = 0.15
 """Median distance of an error from the line between its neighbours', relative to the median error, below which errors
 are a smooth function also where a few steep ones at sparse ends decide the von Neumann ratio: noise has about 1.2."""
 
+FEWEST_IN_ROW = 12
+"""Elements of a row in which errors can be told to be smooth."""
+
+ROWS = 64
+"""Rows of a softmax that are looked at."""
+
 BLOCK = 16
 """Neighbours averaged."""
 
@@ -120,7 +126,10 @@ def smooth_bias(failure: Failure) -> Iterator[Clue]:
         return
     split = _split(order)
     branch = split is not None and split.jump >= JUMP
-    smooth = order.ratio < SMOOTH or _means_ratio(order.z) < SMOOTH_MEANS or _interpolation(order) < INTERPOLATED
+    in_rows = failure.kind in (Kind.SOFTMAX, Kind.LOG_SOFTMAX) and _smooth_in_rows(failure)
+    smooth = (
+        in_rows or order.ratio < SMOOTH or _means_ratio(order.z) < SMOOTH_MEANS or _interpolation(order) < INTERPOLATED
+    )
     if branch or smooth:
         yield _clue(failure, order, size, split if branch else None)
 
@@ -177,6 +186,24 @@ def _interpolation(order: _Order) -> float:
     off = (z[1:-1] - z[:-2] - share_of_gap * (z[2:] - z[:-2])).abs()
     typical = float(z.abs().median())
     return float(off.median()) / typical if typical > 0 else 1.0
+
+
+def _smooth_in_rows(failure: Failure) -> bool:
+    """Whether the error of exponentials is smooth along each row, whose denominator shifts it as a whole."""
+    length = failure.actual.shape[-1]
+    if length < FEWEST_IN_ROW or failure.tolerance is None:
+        return False
+    got = failure.actual.reshape(-1, length)[:ROWS].double()
+    wanted = failure.expected.reshape(-1, length)[:ROWS].double()
+    off = got - wanted if failure.kind is Kind.LOG_SOFTMAX else got / wanted - 1
+    by = wanted.argsort(dim=-1)
+    off, x = off.gather(-1, by), (wanted if failure.kind is Kind.LOG_SOFTMAX else wanted.log()).gather(-1, by)
+    if not bool(torch.isfinite(off).all() & torch.isfinite(x).all()):
+        return False
+    gap = (x[:, 2:] - x[:, :-2]).clamp_min(1e-300)
+    line = off[:, :-2] + (x[:, 1:-1] - x[:, :-2]) / gap * (off[:, 2:] - off[:, :-2])
+    spread = float((off - off.median(-1, keepdim=True).values).abs().median())
+    return spread > 0 and float((off[:, 1:-1] - line).abs().median()) < INTERPOLATED * spread
 
 
 def _constant(values: torch.Tensor) -> bool:

@@ -6,6 +6,7 @@ an index argument to `index_argument`, and whole last rows to `row_tail`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -70,10 +71,12 @@ def offsets(failure: Failure, first: int) -> Iterator[tuple[str, int, int, tuple
     for unit, size, widths in units(failure.actual):
         yield f"the offset into the output{unit}", first * size, (row if len(shape) > 1 else 1) * size, widths
     for name, argument in failure.tensors.items():
-        if argument.ndim > 1 and argument.shape[0] == shape[0] and first % row == 0:
-            for unit, size, widths in units(argument):
-                step = argument.stride(0) * size
-                yield f"the offset into `{name}`{unit}", first // row * step, step, widths
+        for axis in range(min(argument.ndim - 1, len(shape))):
+            each = math.prod(shape[axis + 1 :])
+            if argument.shape[: axis + 1] == shape[: axis + 1] and shape[axis] > 1 and first % max(each, 1) == 0:
+                for unit, size, widths in units(argument):
+                    step = argument.stride(axis) * size
+                    yield f"the offset into `{name}`{unit}", first // each * step, step, widths
 
 
 def units(tensor: torch.Tensor) -> tuple[tuple[str, int, tuple[int, ...]], ...]:
