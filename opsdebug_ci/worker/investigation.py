@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns import PATTERNS
 from opsdebug_ci.operators import Operator
@@ -24,7 +25,7 @@ from opsdebug_ci.worker.probes.scene import Scene
 CASE_S = 4.0
 """Seconds of work one failed case may be investigated."""
 
-OPERATOR_S = 20.0
+OPERATOR_S = 10.0
 """Seconds all failed cases of one operator may be, in one worker; what explained earlier ones is still tried then."""
 
 HURRY_S = 0.2
@@ -35,6 +36,9 @@ MOST_CLUES = 8
 
 CORROBORATED = 0.95
 """Most that several rules together are worth."""
+
+SHADOWING = (Cause.BROADCASTING,)
+"""Causes that look like another one, so that the search goes on: one entry for all is also what a write smears."""
 
 SETTLED = 0.93
 """Confidence from which no further probe is made."""
@@ -65,11 +69,16 @@ def investigate(
 
 def _clues(scene: Scene, failure: Failure) -> list[Clue]:
     found = [clue for pattern in PATTERNS for clue in heard(pattern, failure)]
-    for clue in _probed(scene, failure):
-        found.append(clue)
-        if clue.confidence >= SETTLED:
+    for probe in PROBES:
+        said = list(heard(probe, scene, failure))
+        found += [clue for clue in said if _key(clue) not in {_key(other) for other in found}]
+        if scene.expired or any(clue.confidence >= SETTLED and clue.cause not in SHADOWING for clue in said):
             break
     return sorted(_corroborated(found), key=lambda clue: -clue.confidence)[:MOST_CLUES]
+
+
+def _key(clue: Clue) -> tuple[str, Cause, str]:
+    return clue.rule, clue.cause, clue.statement
 
 
 def _corroborated(found: Sequence[Clue]) -> list[Clue]:
@@ -86,10 +95,3 @@ def _corroborated(found: Sequence[Clue]) -> list[Clue]:
         together = mine[0].confidence + 0.5 * (1 - mine[0].confidence) * agreed
         told += [replace(mine[0], confidence=max(mine[0].confidence, min(together, CORROBORATED))), *mine[1:]]
     return told
-
-
-def _probed(scene: Scene, failure: Failure) -> Iterator[Clue]:
-    for probe in PROBES:
-        if scene.expired:
-            return
-        yield from heard(probe, scene, failure)

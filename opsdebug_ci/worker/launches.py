@@ -97,7 +97,10 @@ class Launcher:
         if _differing(first, second):
             mismatches = _differing(second, self._watched_launch(FILL_B))
             if not mismatches:
-                unwritten = _differing(second, self._watched_launch(FILL_A))
+                third = self._watched_launch(FILL_A)
+                unwritten = _differing(second, third)
+                mismatches = _differing(third, self._watched_launch(FILL_A)) if unwritten else 0
+                unwritten = 0 if mismatches else unwritten
             if not mismatches and not unwritten:
                 mismatches = _differing(first, self._launch(FILL_B, watched=False))
         for _ in range(repeats - 1):

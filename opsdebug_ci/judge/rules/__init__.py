@@ -34,7 +34,7 @@ from opsdebug_ci.judge.rules.wrong_dtype import wrong_dtype
 from opsdebug_ci.judge.rules.wrong_shape import wrong_shape
 from opsdebug_ci.judge.rules.zero_dim import zero_dim
 from opsdebug_ci.model.finding import Finding
-from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Blame, Cause, Verdict
 
 ENDINGS: tuple[Rule, ...] = (crash, hang, memory_limit, breakage)
 """What broke or ended the worker, whoever is to blame. Silent where the operator ran or raised."""
@@ -79,7 +79,16 @@ def explain(subject: Subject, verdict: Verdict) -> tuple[Finding, ...]:
     remarks = _ranked(REMARKS, subject)
     if verdict not in FAILING_VERDICTS:
         return _ranked(ENDINGS, subject) + remarks
-    return (_ranked(ENDINGS + CAUSES, subject) or tuple(unknown(subject))) + remarks
+    causes = _ranked(ENDINGS + CAUSES, subject)
+    if causes:
+        return causes + remarks
+    hints = tuple(remark for remark in remarks if _names_a_cause(remark))
+    return hints + tuple(unknown(subject)) + tuple(remark for remark in remarks if remark not in hints)
+
+
+def _names_a_cause(remark: Finding) -> bool:
+    """A remark that would explain a failure nothing else explains."""
+    return remark.cause is not Cause.UNKNOWN and remark.blame is Blame.OPERATOR
 
 
 def _ranked(rules: tuple[Rule, ...], subject: Subject) -> tuple[Finding, ...]:

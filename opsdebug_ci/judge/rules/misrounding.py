@@ -12,6 +12,9 @@ from opsdebug_ci.model.vocabulary import Blame, Cause, Kind
 ONE_SIDED_Z = 8.0
 """Binomial z of the direction above which a constant is off rather than a rounding; the flag's own limit."""
 
+ONE_ROUNDING = 1.0
+"""Units in the last place that one wrong rounding makes at most."""
+
 _SUMS = (Kind.REDUCTION, Kind.MATMUL, Kind.SCAN, Kind.ATTENTION, Kind.SOFTMAX, Kind.LOG_SOFTMAX)
 
 
@@ -72,7 +75,7 @@ def _finding(
         "growing_share": reading.growing_share,
         "z": reading.bias_z,
     }
-    cause, confidence = _cause(output.kind, reading)
+    cause, confidence = _cause(output, reading)
     return subject.finding(cause, confidence, statement, evidence, blame=blame)
 
 
@@ -80,12 +83,18 @@ def _direction(reading: MisroundingReading) -> str:
     return f"{100 * (reading.growing_share or 0.0):.3g} % of them too large (z = {reading.bias_z:.1f})"
 
 
-def _cause(kind: Kind, reading: MisroundingReading) -> tuple[Cause, float]:
-    """One side: a constant or divisor, unless so many that a formula is another; both sides: a rounding inside."""
+def _cause(output: OutputReading, reading: MisroundingReading) -> tuple[Cause, float]:
+    """One side: a constant or divisor, unless so many that a formula is another; both sides: a rounding inside.
+
+    Of several units in the last place, it was several roundings, or one at fewer bits.
+    """
+    kind = output.kind
+    steps = None if output.accuracy is None else output.accuracy.ulp.max
     if abs(reading.bias_z) > ONE_SIDED_Z:
         constant = Cause.WRONG_CONSTANT_EPS if kind is Kind.NORM else Cause.WRONG_SCALE
         return (Cause.APPROXIMATION if kind is Kind.TRANSCENDENTAL else constant), 0.5
-    return (Cause.LOW_PRECISION_ACCUM if kind in _SUMS else Cause.WRONG_ROUNDING), 0.5
+    coarse = kind in _SUMS or (kind in (Kind.AUTO, Kind.NORM) and steps is not None and steps > ONE_ROUNDING)
+    return (Cause.LOW_PRECISION_ACCUM if coarse else Cause.WRONG_ROUNDING), 0.5
 
 
 def _leaning(subject: Subject, output: OutputReading, bias: float) -> Finding:

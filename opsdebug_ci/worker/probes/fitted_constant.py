@@ -11,8 +11,9 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.variants import Explanation, explain, read_call
+from opsdebug_ci.numerics.variants import Call, Explanation, explain, read_call
 from opsdebug_ci.numerics.variants.constants import MAKERS, cause_of, numbers
+from opsdebug_ci.numerics.variants.written_out import written_out
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 
@@ -90,9 +91,10 @@ class _Numbers:
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         call = read_call(func, args, kwargs, result, {})
         if call.name not in MAKERS and self._count < MOST_CALLS:
+            hidden = written_out(call)
             self.places += [
                 _Place(call=self._count, operation=call.name, argument=name, value=float(value))
-                for name, value in numbers(call).items()
+                for name, value in (*numbers(call).items(), *(hidden[0].items() if hidden else ()))
                 if value
             ]
         self._count += 1
@@ -111,9 +113,18 @@ class _Changed:
         self._count += 1
         if self._count - 1 != self._place.call:
             return result
-        made = read_call(func, args, kwargs, result, {}).again(**{self._place.argument: self._value})
+        made = self._made(read_call(func, args, kwargs, result, {}))
         mutable = func._schema.is_mutable and isinstance(result, torch.Tensor)
         return result.copy_(made) if mutable else made
+
+    def _made(self, call: Call) -> Any:
+        """The call with its number changed; one that hides the number is written out."""
+        if self._place.argument in call.values:
+            return call.again(**{self._place.argument: self._value})
+        hidden = written_out(call)
+        assert hidden is not None  # noqa: S101 - the place was read off the same call
+        numbers, form = hidden
+        return form(**{**numbers, self._place.argument: self._value})
 
 
 def _fit(scene: Scene, failure: Failure, position: int, place: _Place, now: torch.Tensor) -> float | None:
@@ -170,7 +181,7 @@ def _clue(
         RULE,
         cause,
         confidence,
-        f"the reference with {value:.5g} for the constant {place.value:.6g} in `{place.operation}` reproduces "
+        f"the reference with {value:.5g} for the {_named(place)} {place.value:.6g} in `{place.operation}` reproduces "
         f"{explanation.elements:,} of {int(failure.bad.sum()):,} bad elements",
         {
             "constant": place.value,
@@ -180,3 +191,8 @@ def _clue(
             "by_chance": explanation.chance,
         },
     )
+
+
+def _named(place: _Place) -> str:
+    """What the number is: one that a call hides has a name."""
+    return place.argument if " " in place.argument or place.argument in ("slope", "scale") else "constant"

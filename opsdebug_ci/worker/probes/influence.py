@@ -102,6 +102,9 @@ class _Reading:
     missing: dict[int, torch.Tensor]
     """By slice: elements that do not follow it though the reference does, noticeably."""
 
+    follows: dict[int, torch.Tensor]
+    """By slice: elements that follow it."""
+
     unused: frozenset[int]
     """Slices that no element of the reference follows."""
 
@@ -120,6 +123,7 @@ def _read(scene: Scene, failure: Failure, still: list[torch.Tensor], name: str, 
     position = scene.position(failure.output)
     extra: dict[int, torch.Tensor] = {}
     missing: dict[int, torch.Tensor] = {}
+    followed: dict[int, torch.Tensor] = {}
     unused: set[int] = set()
     for place in _places(length):
         if scene.expired:
@@ -133,12 +137,14 @@ def _read(scene: Scene, failure: Failure, still: list[torch.Tensor], name: str, 
         actual = got.get(failure.output)
         if actual is None or actual.shape != failure.actual.shape:
             return None
-        went = ~_equal(actual, failure.actual)
+        followed[place] = went = ~_equal(actual, failure.actual)
         extra |= {place: went & ~follows} if bool((went & ~follows).any()) else {}
         stayed = ~went & (step > NOTICEABLE * (failure.tolerance if failure.tolerance is not None else 0))
         missing |= {place: stayed} if bool(stayed.any()) else {}
         unused |= set() if bool(follows.any()) else {place}
-    return _Reading(name=name, axis=axis, length=length, extra=extra, missing=missing, unused=frozenset(unused))
+    return _Reading(
+        name=name, axis=axis, length=length, extra=extra, missing=missing, follows=followed, unused=frozenset(unused)
+    )
 
 
 def _places(length: int) -> list[int]:
@@ -237,6 +243,9 @@ def _ignored(failure: Failure, reading: _Reading, share: float) -> Iterator[Clue
         "share": share,
     }
     said = f"{100 * share:.3g} % of the bad elements ignore entries {_listed(places)} of {reading.length} of {where}"
+    ignored = {place: reading.follows[place] for place in places}
+    if reading.share(failure, ignored) > STRAY:
+        return  # each bad element follows some of them: it reads others, rather than fewer
     if places == tried:
         yield failure.clue(RULE, Cause.WRONG_DEFAULT, 0.7, f"{said}: it does not enter at all", evidence)
     elif places == tried[1:]:

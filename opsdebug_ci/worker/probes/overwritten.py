@@ -14,6 +14,9 @@ from opsdebug_ci.worker.probes.scene import Scene
 
 RULE = "overwritten"
 
+SUREST = 0.975
+"""Just more than one entry for all is worth, which a write that smears it reproduces as well."""
+
 MOST_SLICES = 256
 """Slices of an axis up to which the writing is imitated: it takes a run of the reference for each."""
 
@@ -40,7 +43,7 @@ def overwritten(scene: Scene, failure: Failure) -> Iterator[Clue]:
     yield failure.clue(
         RULE,
         Cause.ALIASING_INPLACE,
-        min(explanation.confidence, 0.97),
+        min(explanation.confidence, SUREST),
         f"the reference whose result is written over {what} reproduces {explanation.elements:,} of "
         f"{int(failure.bad.sum()):,} bad elements",
         {"reproduced_bad": explanation.bad, "reproduced_good": explanation.good, "by_chance": explanation.chance},
@@ -52,21 +55,30 @@ def _imitations(
 ) -> Iterator[tuple[str, torch.Tensor | None]]:
     position = scene.position(failure.output)
     for axis in range(value.ndim - 1, -1, -1):
-        for backward in (False, True):
-            if 1 < value.shape[axis] <= MOST_SLICES and not scene.expired:
-                order = "last to first" if backward else "first to last"
+        for order, places in _orders(value.shape[axis]):
+            if not scene.expired:
                 yield (
                     f"while it is read, slice by slice along axis {axis}, {order}",
-                    _written_over(scene, name, position, axis, backward=backward),
+                    _written_over(scene, name, position, axis, places),
                 )
     yield "before it runs a second time", _twice(scene, name, position)
 
 
-def _written_over(scene: Scene, name: str, position: int, axis: int, *, backward: bool) -> torch.Tensor | None:
+def _orders(size: int) -> Iterator[tuple[str, list[int]]]:
+    """Orders in which slices may be written; the one at the end of a shift comes last of all."""
+    if not 1 < size <= MOST_SLICES:
+        return
+    forward = list(range(size))
+    yield "first to last", forward
+    yield "last to first", forward[::-1]
+    yield "second to last, then the first", [*forward[1:], 0]
+    yield "last but one to first, then the last", [*forward[-2::-1], size - 1]
+
+
+def _written_over(scene: Scene, name: str, position: int, axis: int, places: list[int]) -> torch.Tensor | None:
     """Each slice is computed from the buffer as it is then, and written into it, rounded to its dtype."""
     buffer: torch.Tensor = scene.arguments[name].clone()
-    size = buffer.shape[axis]
-    for place in range(size - 1, -1, -1) if backward else range(size):
+    for place in places:
         if scene.expired:
             return None
         outputs = _with(scene, name, buffer)

@@ -18,14 +18,17 @@ RULE = "sizes"
 WIDTHS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
 """Block widths that are tried as the reason for failing sizes."""
 
+STRICT_BITS = (15, 16, 31, 32)
+"""The same for offsets into a tensor that may be larger than the dim says."""
+
 INDEX_BITS = (8, 15, 16, 24, 31, 32)
 """Bits in which an offset, in elements, may have been kept."""
 
 MOST_ELEMENTS = 1 << 22
 """Elements of an argument up to which a larger size is tried."""
 
-SUMMING = (Kind.REDUCTION, Kind.MATMUL, Kind.SOFTMAX, Kind.NORM, Kind.ATTENTION, Kind.SCAN)
-"""Kinds that sum."""
+SUMMING = (Kind.REDUCTION, Kind.MATMUL)
+"""Kinds that sum along no axis their output has."""
 
 
 def sizes(scene: Scene, failure: Failure) -> Iterator[Clue]:
@@ -72,6 +75,12 @@ class _Search:
         counts = {value.numel() for value in arguments.values if isinstance(value, torch.Tensor)}
         outputs = self.scene.launch(arguments)
         return counts | {output.numel() for output in (outputs or {}).values()}
+
+    def rows(self) -> set[int]:
+        """Elements of one row of each argument and output."""
+        tensors = [value for value in self.scene.arguments.values if isinstance(value, torch.Tensor)]
+        tensors += self.scene.outputs.values()
+        return {tensor.numel() // tensor.shape[0] for tensor in tensors if tensor.ndim and tensor.shape[0]}
 
     @property
     def tried(self) -> str:
@@ -146,44 +155,48 @@ def _upper(search: _Search, failure: Failure, low: int, size: int) -> Clue | Non
     if found is None:
         return None
     right, wrong = found
-    inside, outside = search.offsets(right), search.offsets(wrong)
     evidence: dict[str, EvidenceValue] = {
         "dim": search.dim,
         "largest_right": right,
         "smallest_wrong": wrong,
         "sizes": search.tried,
     }
+    overflow = _overflow(search, right, wrong)
+    if overflow is not None:
+        sure, words, bits = overflow
+        statement = f"right up to {search.dim} = {right} and wrong from {wrong} on: {words}"
+        return failure.clue(RULE, Cause.INDEX_OVERFLOW, sure, statement, {**evidence, "bits": bits})
+    if right >= 16 and right & (right - 1) == 0:
+        statement = (
+            f"right up to {search.dim} = {right} and wrong from {wrong} on: one block of {right} is all that is done"
+        )
+        return failure.clue(RULE, Cause.TAIL_MASK, 0.6, statement, evidence)
+    return None
+
+
+def _overflow(search: _Search, right: int, wrong: int) -> tuple[float, str, int] | None:
+    """How sure, why and in how many bits an offset ends between two sizes; None where none does."""
+    inside, outside = search.offsets(right), search.offsets(wrong)
     for bits in INDEX_BITS:
         limit = 1 << bits
         if limit in inside and any(count > limit for count in outside) and right >= 4:
-            return failure.clue(
-                RULE,
-                Cause.INDEX_OVERFLOW,
-                0.94,
-                f"right up to {search.dim} = {right}, where a tensor has 2^{bits} elements, and wrong from {wrong} on: "
-                f"an offset does not fit {bits + 1 if bits in (15, 31) else bits} bits",
-                {**evidence, "bits": bits},
-            )
-    if right >= 16 and right & (right - 1) == 0:
-        return failure.clue(
-            RULE,
-            Cause.TAIL_MASK,
-            0.6,
-            f"right up to {search.dim} = {right} and wrong from {wrong} on: one block of {right} is all that is done",
-            evidence,
-        )
+            kept = bits + 1 if bits in (15, 31) else bits
+            return 0.94, f"a tensor has 2^{bits} elements there, and an offset does not fit {kept} bits", bits
+    for row in sorted(search.rows()):
+        bits = next((bits for bits in STRICT_BITS if row > 1 and right * row == 1 << bits), 0)
+        if bits:
+            return 0.8, f"{right} rows of {row} are 2^{bits} elements, where an offset ends", bits
     return None
 
 
 def _lower(search: _Search, failure: Failure, size: int, high: int) -> Clue | None:
     """Wrong only where the dim is small: another path is taken there. A batch that changes a sum changes its order."""
+    if failure.kind not in SUMMING or size not in failure.actual.shape:
+        return None
     found = _between(search, high, size)
-    if found is None or failure.kind not in SUMMING:
+    if found is None or found[1] < 2:  # at 1 there is nothing to sum, whatever runs along it
         return None
     right, wrong = found
-    batch = any(axis == size for axis in failure.actual.shape)
-    if not batch:
-        return None
     return failure.clue(
         RULE,
         Cause.ACCUMULATION_ORDER,

@@ -24,7 +24,7 @@ def test_a_planted_failure_is_explained(planted: PlantedFailure) -> None:
     wanted = planted.rule if planted.rule in probes else "altered_reference"
     said = [clue for clue in clues if clue.rule == wanted and clue.cause is planted.cause]
     assert said, [(clue.rule, clue.cause, clue.statement) for clue in clues]
-    assert said[0].confidence >= 0.8
+    assert said[0].confidence >= 0.7  # less where all bad elements hold one value
     assert planted.says in said[0].statement
 
 
