@@ -14,7 +14,7 @@ from opsdebug_ci.errors import EnvironmentLimitError, WorkerError
 from opsdebug_ci.execution.death import Death, Ending, observe_death
 from opsdebug_ci.execution.launch import Launcher
 from opsdebug_ci.execution.worker_client import WorkerClient
-from opsdebug_ci.model import Case, Catalogue, Observation, Status
+from opsdebug_ci.model import Case, Catalogue, Observation, Phase, Status
 from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.message import Describe, Request, RunCase
 from opsdebug_ci.model.trace import CaseTrace
@@ -108,7 +108,8 @@ class Lane:
         """The answer to a request about `case`, or what happened to the worker instead.
 
         A worker that dies before it began the case fell to something earlier, so a fresh one is asked once more. One
-        that dies while it looks for the cause of a failure has told the failure before.
+        that dies while it looks for the cause of a failure has told the failure before, and one that needs too much
+        memory for what lies beyond values has told the values.
         """
         try:
             answer = self._about_once(case, request, expected, operators)
@@ -118,7 +119,7 @@ class Lane:
             return Observation(case_id=case.id, status=Status.WORKER_BROKEN, reason=fault.message)
         if not isinstance(answer, Death):
             return answer
-        known = None if answer.breadcrumb is None else answer.breadcrumb.observation
+        known = _told_before(answer)
         return observe_death(case, answer) if known is None or known.case_id != case.id else known
 
     def _about_once(
@@ -159,6 +160,14 @@ class Lane:
             self._launcher.release(self._client.worker)
         self._client = None
         self._described = None
+
+
+def _told_before(death: Death) -> Observation | None:
+    """What stands although the worker died: memory for properties is ours, and all else there the operator's doing."""
+    crumb = death.breadcrumb
+    if crumb is None or (crumb.phase is not Phase.PROBE and death.ending is not Ending.OUT_OF_MEMORY):
+        return None
+    return crumb.observation
 
 
 def _died_before(death: Death) -> bool:

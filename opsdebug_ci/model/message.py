@@ -100,7 +100,8 @@ class Breadcrumb:
     """Which reference or step."""
 
     observation: Observation | None = None
-    """What was observed so far, before a phase that only explains it: it stands if the worker does not survive that."""
+    """What was observed so far, before what only explains it or asks for more: it stands if the worker does not survive
+    the explaining, or has no memory for more."""
 
 
 Reply = Union[Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, Calibration, Machine]

@@ -217,7 +217,7 @@ class _CaseRun:
         return self._explained(observation, failures, launch) if failures else observation
 
     def _with_properties(self, observation: Observation, launch: LaunchReading, reference_ns: int) -> Observation:
-        self.trail(Breadcrumb(phase=Phase.FUNCTION, detail="properties"))
+        self.trail(Breadcrumb(phase=Phase.FUNCTION, detail="properties", observation=observation))
         found = readings(self._scene(launch, Budget(PROPERTIES_S)), launch, reference_ns)
         spent = observation.durations
         total_ns = time.perf_counter_ns() - self.started_ns

@@ -160,3 +160,38 @@ def test_what_ends_the_worker_while_causes_are_sought_leaves_the_failure_told(tm
         ("crashes", "exits", "hangs"), (Status.RAN, True)
     )
     assert await_none(str(tmp_path)) == []
+
+
+HUNGRY = """
+import time
+
+import torch
+
+from opsdebug_ci import operator, tensor
+
+KNOWN = []
+
+
+@operator(kind="elementwise", x=tensor("N"))
+def twice(x):
+    return x + x
+
+
+@twice.reference("torch")
+def _(x):
+    KNOWN.append(x.double()) if not KNOWN else None
+    if (x / KNOWN[0] - 1).abs().max() > 0.1:
+        held = torch.ones(100_000_000)
+        time.sleep(5)
+    return 2 * x
+"""
+
+
+def test_memory_for_what_lies_beyond_values_costs_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(HUNGRY)
+    limits = Limits(timeout_s=60, memory_bytes=250_000_000)
+    with WorkerPool(sys.executable, workers=1, limits=limits, directory=tmp_path) as pool:
+        pool.describe(["ops.py"], tmp_path)
+        [(_, seen)] = list(pool.run([make_case("twice")]))
+    assert (seen.status, [output.rejected for output in seen.outputs], seen.properties) == (Status.RAN, [0], ())
+    assert await_none(str(tmp_path)) == []
