@@ -251,6 +251,7 @@ class _CaseRun:
         compared = []
         for position, (name, actual) in enumerate(launch.outputs.items()):
             kind = self.operator.kind_of(name, position)
+            kind = Kind.EXACT if kind is Kind.AUTO and answers.exact else kind
             named = self.arguments[index[0]] if index else sources[0] if len(sources) == 1 else None
             compared.append(
                 ComparedOutput(

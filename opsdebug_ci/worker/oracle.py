@@ -20,6 +20,11 @@ _ATEN_NAMES = {"log_sigmoid_forward": "logsigmoid"}
 """mpmath functions whose ATen call has another name."""
 
 
+EXACT_FUNCTIONS = frozenset({"ceil", "floor", "round", "trunc", "neg"})
+"""Calls whose result IEEE 754-2019 defines to the bit, the sign of zero included (5.3.1, 5.5.1, 6.3). Not `abs` and
+`relu`, whose usual rewritings differ in the sign of zero and harm nobody."""
+
+
 class FunctionRecorder:
     """Node observer that remembers which calls a reference makes, and changes none."""
 
@@ -38,6 +43,11 @@ class FunctionRecorder:
         if len(self._calls) != 1 or self._calls[0][0] not in mp.FUNCTIONS:
             return None
         return self._calls[0]
+
+    @property
+    def is_exact(self) -> bool:
+        """The reference is one call that rounds nothing: whatever it is called, its bits are the only right ones."""
+        return len(self._calls) == 1 and self._calls[0][0] in EXACT_FUNCTIONS
 
 
 def put_right(outputs: list[torch.Tensor], recorder: FunctionRecorder, seed: int) -> tuple[list[torch.Tensor], str]:

@@ -40,6 +40,9 @@ class ReferenceAnswers:
     readings: list[ReferenceReading] = field(default_factory=list)
     """What became of each reference."""
 
+    exact: bool = False
+    """The torch reference is one call that rounds nothing, so that an open kind is `exact`."""
+
     spreads: list[Spread] | None = None
     """Spread of correct evaluations per output; None where no output needs it."""
 
@@ -121,6 +124,7 @@ class References:
         call = functools.partial(self._lifted, function, None, recorder)
         self._record(answers, ReferenceKind.PRECISE, call, derived=True)
         if ReferenceKind.PRECISE in answers.outputs:
+            answers.exact = recorder.is_exact
             outputs, source = put_right(answers.outputs[ReferenceKind.PRECISE], recorder, self._seed)
             answers.outputs[ReferenceKind.PRECISE] = outputs
             answers.readings[-1] = replace(answers.readings[-1], reason=source)
