@@ -1,7 +1,7 @@
 """Tensors of one shape cut into the same blocks, small enough for a cache, and worked on by several threads.
 
-Decides where the cuts lie and who works on which block. Deliberately knows nothing about what is done to them, and
-never copies more than a block: views stay views.
+Decides where the cuts lie, in which order, and who works on which block. Deliberately knows nothing about what is done
+to them, and never copies more than a block: views stay views.
 """
 
 from __future__ import annotations
@@ -28,15 +28,26 @@ _THREADED_FROM = 4
 _Result = TypeVar("_Result")
 _Index = tuple["int | slice", ...]
 Work = Callable[[int, tuple[torch.Tensor, ...]], _Result]
-"""What is done to one block: the flat C-order position of its first element, and each side's part of it, flat."""
+"""What is done to one block: the flat position of its first element, and each side's part of it, flat."""
+
+Reorder = Callable[[torch.Tensor], torch.Tensor]
+"""From flat positions in one order to those in another."""
 
 
 class Blocks:
-    """The blocks of some tensors of one shape, in C order."""
+    """The blocks of some tensors of one shape, in C order, or in the order in which all of them lie in memory."""
 
-    def __init__(self, *sides: torch.Tensor) -> None:
-        """Cut `sides`, any dtypes and strides, all of one shape and on one device."""
+    def __init__(self, *sides: torch.Tensor, any_order: bool = False) -> None:
+        """Cut `sides`, any dtypes and strides, all of one shape and on one device.
+
+        `any_order` takes the elements as they lie in memory where that is another order and all sides agree on it, so
+        that a transposed pair is as fast as another: positions then have to pass `in_c_order`.
+        """
         sides = tuple(side.detach() for side in sides)
+        self._shape = tuple(sides[0].shape)
+        self._order = _memory_order(sides) if any_order else None
+        if self._order is not None:
+            sides = tuple(side.permute(self._order) for side in sides)
         if all(side.is_contiguous() for side in sides):
             sides = tuple(side.view(-1) for side in sides)
         self._sides = sides
@@ -55,7 +66,7 @@ class Blocks:
                 must guard. On return every block was worked on, in whatever order.
 
         Returns:
-            What it returned per block, in C order. The first exception of any thread is raised here.
+            What it returned per block, in their order. The first exception of any thread is raised here.
         """
         results: list[_Result | None] = [None] * len(self._cuts)
         queue = iter(enumerate(self._cuts))
@@ -73,12 +84,20 @@ class Blocks:
         return results  # type: ignore[return-value]  # every place was filled, or an exception was raised
 
     def sample(self, positions: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """The elements of every side at flat C-order `positions`, int64."""
-        index: list[torch.Tensor] = []
-        for size in reversed(self._sides[0].shape):  # torch.unravel_index loads some five hundred modules first
-            index.insert(0, positions % size)
-            positions = torch.div(positions, size, rounding_mode="floor")
-        return tuple(side[tuple(index)] for side in self._sides)
+        """The elements of every side at flat `positions`, int64, in the order of the blocks."""
+        index = tuple(_unravelled(positions, tuple(self._sides[0].shape)))
+        return tuple(side[index] for side in self._sides)
+
+    @property
+    def in_c_order(self) -> Reorder | None:
+        """From flat positions in the order of the blocks, int64, to those in C order; None where they are the same."""
+        return None if self._order is None else self._reordered
+
+    def _reordered(self, positions: torch.Tensor) -> torch.Tensor:
+        order = self._order or ()
+        index = _unravelled(positions, tuple(self._shape[axis] for axis in order))
+        strides = [math.prod(self._shape[axis + 1 :]) for axis in order]
+        return sum((part * stride for part, stride in zip(index, strides, strict=True)), torch.zeros_like(positions))
 
     def _threads(self) -> int:
         if self._device.type != "cpu" or len(self._cuts) < _THREADED_FROM:
@@ -98,6 +117,23 @@ def _run_together(run: Callable[[], None], threads: int) -> None:
                 done.result()
     finally:
         torch.set_num_threads(before)
+
+
+def _memory_order(sides: tuple[torch.Tensor, ...]) -> tuple[int, ...] | None:
+    """The axes from the slowest to the fastest where every side is contiguous in that order and it is not C's."""
+    if sides[0].is_contiguous():
+        return None
+    order = tuple(sorted(range(sides[0].ndim), key=sides[0].stride, reverse=True))
+    return order if all(side.permute(order).is_contiguous() for side in sides) else None
+
+
+def _unravelled(positions: torch.Tensor, shape: tuple[int, ...]) -> list[torch.Tensor]:
+    """The index of each position, axis by axis; torch.unravel_index loads some five hundred modules first."""
+    index: list[torch.Tensor] = []
+    for size in reversed(shape):
+        index.insert(0, positions % size)
+        positions = torch.div(positions, size, rounding_mode="floor")
+    return index
 
 
 def _cuts(shape: tuple[int, ...], length: int) -> Iterator[tuple[int, _Index]]:

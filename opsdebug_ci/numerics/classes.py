@@ -5,7 +5,7 @@ Decides the confusion matrix. Deliberately does not decide which of its cells a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -74,7 +74,7 @@ def confusion(actual: torch.Tensor, expected: torch.Tensor) -> tuple[ClassMismat
         raise InternalError(f"`actual` has dtype {actual.dtype} but `expected` {expected.dtype}; round it first.")
 
     def cells(start: int, sides: tuple[torch.Tensor, ...]) -> list[ClassCell]:
-        return class_cells(sides[0], sides[1], start)
+        return class_cells(sides[0], sides[1], lambda places: start + places)
 
     found = [cell for block in Blocks(actual, expected).each(lambda: cells) for cell in block]
     return merged(found, tuple(actual.shape))
@@ -98,15 +98,14 @@ class ClassCell:
 
 
 def class_cells(
-    actual: torch.Tensor, expected: torch.Tensor, start: int, origin: torch.Tensor | None = None
+    actual: torch.Tensor, expected: torch.Tensor, positions_of: Callable[[torch.Tensor], torch.Tensor]
 ) -> list[ClassCell]:
     """Off-diagonal cells of one block, or of some elements of it.
 
     Args:
         actual: flat, any float dtype.
         expected: same dtype and shape, rounded.
-        start: position of the block's first element in the whole tensor.
-        origin: where in the block the elements stand; None when they are all of it.
+        positions_of: from places in the block to flat C-order positions in the whole tensor, both int64.
     """
     got, wanted = signed_bits(actual), signed_bits(expected)
     if torch.equal(got, wanted):
@@ -119,9 +118,7 @@ def class_cells(
     codes = classify(actual[places], number_format), classify(expected[places], number_format)
     pairs = codes[1].to(torch.int64) * len(NUMBER_CLASSES) + codes[0]
     places, pairs = places[codes[0] != codes[1]], pairs[codes[0] != codes[1]]
-    if origin is not None:
-        places = origin[places]
-    return [_cell(pair, places[pairs == pair] + start) for pair in torch.unique(pairs).tolist()]
+    return [_cell(pair, positions_of(places[pairs == pair])) for pair in torch.unique(pairs).tolist()]
 
 
 def merged(cells: Iterable[ClassCell], shape: tuple[int, ...]) -> tuple[ClassMismatch, ...]:
@@ -151,7 +148,7 @@ def unravel(position: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _cell(pair: int, positions: torch.Tensor) -> ClassCell:
     wanted, got = divmod(pair, len(NUMBER_CLASSES))
-    return ClassCell(expected=wanted, actual=got, count=positions.numel(), first=int(positions[0]))
+    return ClassCell(expected=wanted, actual=got, count=positions.numel(), first=int(positions.amin()))
 
 
 def _is_unusual(values: torch.Tensor, number_format: FloatFormat) -> Any:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 
 from opsdebug_ci.model.accuracy import Quantiles
-from opsdebug_ci.numerics.blocks import Work
+from opsdebug_ci.numerics.blocks import Reorder, Work
 from opsdebug_ci.numerics.classes import ClassCell, class_cells
 from opsdebug_ci.numerics.cosine import is_safe, quotient, scaled_cosine
 from opsdebug_ci.numerics.digits import Visit, float_keys, float_of_key, keys_at_ranks
-from opsdebug_ci.numerics.formats import is_finite, rounded, signed_bits
+from opsdebug_ci.numerics.formats import is_finite, rounded, widened
 from opsdebug_ci.numerics.pairs import Chosen, Pairs, Reference
 from opsdebug_ci.numerics.places import array_of, places_of
 from opsdebug_ci.numerics.quantiles import named, ranks_of
@@ -59,7 +59,7 @@ class ErrorPass:
         self._floor = reference.floor(pairs.format.min_normal)
         self._steps = IntegerTally(pairs.device)
         self._relative = FloatSelection(self._sample(), reference.elements)
-        self.worst = Worst()
+        self.worst = Worst(pairs.blocks.in_c_order)
         """The largest absolute error, capped at the largest float64."""
         self.spoilt = False
         """An element of the output is not finite although the pairs were not sifted: nothing that was seen counts."""
@@ -105,7 +105,7 @@ class ErrorPass:
             cells = [] if chosen.places is None else self._cells(start, *sides)
             if elements == 0:
                 return _BlockSums(product=0.0, square=0.0, complete=False, cells=cells)
-            w, e, s = wide[:elements].copy_(chosen.actual), error[:elements], spare[:elements]
+            w, e, s = widened(chosen.actual, wide[:elements]), error[:elements], spare[:elements]
             square = torch.dot(w, w).item()
             if not math.isfinite(square) and not bool(is_finite(chosen.actual).all()):
                 self.spoilt = True
@@ -118,15 +118,25 @@ class ErrorPass:
             target = rounded(chosen.expected, self._pairs.dtype)
             near = self._count_steps(chosen.actual, target)
             if chosen.places is None and not near:
-                cells = class_cells(chosen.actual, target, start)
+                cells = class_cells(chosen.actual, target, self._positions(start))
             elif chosen.places is None and tiny is not None:
-                cells = class_cells(chosen.actual[tiny], target[tiny], start, tiny)
+                cells = class_cells(chosen.actual[tiny], target[tiny], self._positions(start, tiny))
             return _BlockSums(product=product, square=square, complete=chosen.places is None, cells=cells)
 
         return work
 
     def _cells(self, start: int, actual: torch.Tensor, expected: torch.Tensor) -> list[ClassCell]:
-        return class_cells(actual, rounded(expected.to(torch.float64), self._pairs.dtype), start)
+        return class_cells(actual, rounded(expected.to(torch.float64), self._pairs.dtype), self._positions(start))
+
+    def _positions(self, start: int, origin: torch.Tensor | None = None) -> Reorder:
+        """From places among the elements `origin` of a block, or all of them, to C-order positions."""
+        in_c_order = self._pairs.blocks.in_c_order
+
+        def positions(places: torch.Tensor) -> torch.Tensor:
+            found = start + (places if origin is None else origin[places])
+            return found if in_c_order is None else in_c_order(found)
+
+        return positions
 
     def _absolute(self, a: torch.Tensor, y: torch.Tensor, error: torch.Tensor) -> None:
         torch.sub(a, y, out=error).abs_()
@@ -147,9 +157,6 @@ class ErrorPass:
 
     def _count_steps(self, actual: torch.Tensor, target: torch.Tensor) -> bool:
         """Count the distances to the rounded reference; whether all are less than a binade."""
-        if torch.equal(signed_bits(actual), signed_bits(target)):
-            self._steps.add_zeros(target.numel())
-            return True
         return self._steps.add(finite_distance(actual, target)) < 1 << (self._pairs.format.precision - 1)
 
     def _sample(self) -> torch.Tensor | None:
@@ -163,7 +170,7 @@ class ErrorPass:
 
     def _relative_of(self, chosen: Chosen) -> torch.Tensor:
         error, spare = torch.empty_like(chosen.expected), torch.empty_like(chosen.expected)
-        self._absolute(chosen.actual.to(torch.float64), chosen.expected, error)
+        self._absolute(widened(chosen.actual), chosen.expected, error)
         if error.numel():
             self._divided(error, chosen.expected, spare)
         return error

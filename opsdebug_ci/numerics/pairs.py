@@ -13,7 +13,7 @@ import torch
 
 from opsdebug_ci.numerics.blocks import Blocks
 from opsdebug_ci.numerics.cosine import divisor, is_safe, largest_magnitude, largest_magnitudes, scaled
-from opsdebug_ci.numerics.formats import float_format, is_finite, rounded, signed_bits
+from opsdebug_ci.numerics.formats import float_format, is_finite, rounded, signed_bits, widened
 
 RELATIVE_FLOOR = 2.0**-20
 """Share of the root mean square below which a reference value is too close to a zero crossing to divide by."""
@@ -38,7 +38,7 @@ class Pairs:
 
     def __init__(self, actual: torch.Tensor, expected: torch.Tensor, *, sifted: bool) -> None:
         """`sifted` looks for pairs that are not finite; else every pair is taken to be."""
-        self.blocks = Blocks(actual, expected)
+        self.blocks = Blocks(actual, expected, any_order=True)
         self.dtype = actual.dtype
         self.device = actual.device
         self.sifted = sifted
@@ -46,7 +46,7 @@ class Pairs:
 
     def choose(self, actual: torch.Tensor, expected: torch.Tensor) -> Chosen:
         """The pairs of one block; nothing is copied where they are all of it and the reference is float64."""
-        expected = expected.to(torch.float64)
+        expected = widened(expected)
         places = None
         if self.sifted:
             usable = is_finite(actual) & is_finite(rounded(expected, self.dtype))
@@ -114,7 +114,7 @@ def survey(pairs: Pairs) -> Reference | None:
 
 
 def _same_bits(chosen: Chosen) -> bool:
-    wide = chosen.actual.to(torch.float64)
+    wide = widened(chosen.actual)
     return torch.equal(signed_bits(wide), signed_bits(chosen.expected))
 
 

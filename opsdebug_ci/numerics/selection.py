@@ -31,6 +31,9 @@ COUNTED_BELOW = 1 << 12
 LARGE_KEPT = 1 << 20
 """Integers from there on that are kept at most: 8 MiB."""
 
+_FEW_VALUES = 8
+"""Different values up to which comparing with each is faster than a histogram."""
+
 _DEVIATIONS = 5.0
 """Standard deviations of a sampled rank (binomial) on either side of a bracket: misses once in a million."""
 
@@ -148,7 +151,7 @@ class IntegerTally:
         if largest >= COUNTED_BELOW:
             small = values < COUNTED_BELOW
             values, large = values[small], values[~small].to(torch.int64)
-        counts = torch.bincount(values)
+        counts = _counted(values, largest) if largest < _FEW_VALUES else torch.bincount(values)
         with self._lock:
             self.largest = max(self.largest, largest)
             self._counts[: counts.numel()] += counts
@@ -158,11 +161,6 @@ class IntegerTally:
             elif large.numel():
                 self._large.clear()
         return largest
-
-    def add_zeros(self, count: int) -> None:
-        """Take `count` zeros."""
-        with self._lock:
-            self._counts[0] += count
 
     def found(self) -> tuple[Quantiles | None, int]:
         """Percentiles of all blocks, as `quantiles` would say, and how many integers are 0. At least one was taken.
@@ -178,3 +176,10 @@ class IntegerTally:
             large = at_ranks(torch.cat(self._large), beyond, reorder=True) if beyond else []
             return named(values + large), zeros
         return (named([*values, self.largest]) if len(beyond) == 1 else None), zeros
+
+
+def _counted(values: torch.Tensor, largest: int) -> torch.Tensor:
+    """torch.bincount of nonnegative integers that are at most `largest`, which is small."""
+    narrow = array_of(values.to(torch.int8))
+    counts = [count_of(narrow == value) for value in range(1, largest + 1)]
+    return torch.tensor([values.numel() - sum(counts), *counts], device=values.device)

@@ -14,9 +14,9 @@ import torch
 
 from opsdebug_ci.model.dtype import FloatFormat
 from opsdebug_ci.model.vocabulary import Kind
-from opsdebug_ci.numerics.blocks import Blocks, Work
+from opsdebug_ci.numerics.blocks import Blocks, Reorder, Work
 from opsdebug_ci.numerics.bounds import Bound
-from opsdebug_ci.numerics.formats import signed_bits
+from opsdebug_ci.numerics.formats import signed_bits, widened
 from opsdebug_ci.numerics.places import array_of, places_of
 from opsdebug_ci.numerics.worst import Worst
 
@@ -49,16 +49,16 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
     format by more than the worst case, only the infinity of its sign will do (in a format without infinities: its
     largest value, or NaN); within the worst case of that threshold either will.
     """
-    blocks = Blocks(actual, expected, bound.tolerance, bound.worst_case)
-    masks = _Masks(expected)
-    worst = Worst()
+    blocks = Blocks(actual, expected, bound.tolerance, bound.worst_case, any_order=True)
+    masks = _Masks(expected, blocks.in_c_order)
+    worst = Worst(blocks.in_c_order)
 
     def worker() -> Work[None]:
         buffers = torch.empty(2, blocks.length, dtype=torch.float64, device=expected.device)
 
         def work(start: int, sides: tuple[torch.Tensor, ...]) -> None:
             a, y, tolerance, worst_case = sides
-            got, wanted, here = a.double(), y.double(), _of_block(bound, tolerance, worst_case)
+            got, wanted, here = widened(a), widened(y), _of_block(bound, tolerance, worst_case)
             excess = buffers[0, : a.numel()]
             if not _all_green(got, wanted, here, output.max_finite, (excess, buffers[1, : a.numel()])):
                 places = _doubtful(got, wanted, here, output.max_finite, excess)
@@ -77,13 +77,16 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
 class _Masks:
     """Over, red and classes, each of which takes memory only once an element of it is True; threads may share it."""
 
-    def __init__(self, like: torch.Tensor) -> None:
+    def __init__(self, like: torch.Tensor, in_c_order: Reorder | None) -> None:
+        self._in_c_order = in_c_order
         self._shape, self._device = like.shape, like.device
         self._lock = threading.Lock()
         self._masks: list[torch.Tensor | None] = [None, None, None]
 
     def note(self, positions: torch.Tensor, judged: list[torch.Tensor]) -> None:
-        """Take what was judged of the elements at flat C-order `positions`."""
+        """Take what was judged of the elements at flat `positions`."""
+        if self._in_c_order is not None:
+            positions = self._in_c_order(positions)
         for number, mask in enumerate(judged):
             if bool(mask.any()):
                 self._whole(number)[positions[mask]] = True

@@ -78,3 +78,28 @@ def test_a_sample_is_taken_by_position() -> None:
     values = torch.arange(24).reshape(2, 3, 4).permute(2, 0, 1)
     positions = torch.tensor([0, 23, 7])
     assert Blocks(values).sample(positions)[0].tolist() == values.flatten()[positions].tolist()
+
+
+@pytest.mark.parametrize("axes", [(1, 0, 2), (2, 1, 0), (0, 2, 1)])
+def test_sides_that_lie_alike_come_as_they_lie(axes: tuple[int, ...]) -> None:
+    """No copy, and every position leads back to its element."""
+    values = torch.arange(5 * BLOCK).reshape(5, BLOCK // 128, 128).permute(axes)
+    blocks = Blocks(values, values.double(), any_order=True)
+    turn = blocks.in_c_order
+    assert turn is not None
+
+    def work(start: int, sides: tuple[torch.Tensor, ...]) -> bool:
+        places = turn(start + torch.arange(sides[0].numel()))
+        return torch.equal(values.flatten()[places], sides[0]) and sides[0]._is_view()
+
+    assert blocks.each(lambda: work) == [True] * 5
+    positions = torch.tensor([0, 3 * BLOCK + 7, 11])
+    assert torch.equal(blocks.sample(positions)[0], values.flatten()[turn(positions)])
+
+
+def test_sides_that_lie_otherwise_come_in_c_order() -> None:
+    values = torch.arange(24).reshape(4, 6)
+    for sides in ((values, values.clone()), (values.t(), values.t().contiguous()), (values[:, ::2], values[:, 1::2])):
+        blocks = Blocks(*sides, any_order=True)
+        assert blocks.in_c_order is None
+        assert blocks.each(lambda: lambda start, parts: parts[0].tolist()) == [sides[0].flatten().tolist()]

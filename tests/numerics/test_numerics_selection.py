@@ -95,7 +95,7 @@ def test_integers_of_every_width(dtype: torch.dtype) -> None:
     tally = IntegerTally(torch.device("cpu"))
     for block in blocks:
         tally.add(block)
-    tally.add_zeros(2)
+    tally.add(torch.zeros(2, dtype=dtype))
     every = torch.cat([*(block.to(torch.int64) for block in blocks), torch.zeros(2, dtype=torch.int64)])
     assert tally.found() == (ranked(every), 9)
 
@@ -134,7 +134,7 @@ def test_too_many_large_integers_leave_their_number_and_the_largest(monkeypatch:
     tally = IntegerTally(torch.device("cpu"))
     for block in torch.arange(COUNTED_BELOW, COUNTED_BELOW + 40).split(9):
         tally.add(block)
-    tally.add_zeros(7)
+    tally.add(torch.zeros(7, dtype=torch.int64))
     assert tally.found() == (None, 7)
-    tally.add_zeros(10_000)
+    tally.add(torch.zeros(10_000, dtype=torch.int64))
     assert tally.found() == (Quantiles(p50=0.0, p95=0.0, p99=0.0, max=float(COUNTED_BELOW + 39)), 10_007)

@@ -38,3 +38,15 @@ def test_places_say_where_the_elements_of_a_block_stand() -> None:
     assert (worst.value, worst.position) == (5.0, 108)
     worst.note(torch.tensor([5.0, 5.0]), 100, torch.tensor([2, 8]))
     assert worst.position == 102
+
+
+@pytest.mark.parametrize("largest", [0.0, 5.0, math.inf, math.nan])
+@pytest.mark.parametrize("sifted", [False, True])
+def test_the_first_in_c_order_when_noted_in_another(largest: float, sifted: bool) -> None:
+    """Six elements noted from the last to the first; those at 2 and 3 are the largest."""
+    worst = Worst(lambda positions: 5 - positions)
+    noted = torch.tensor([0.0, 0.0, largest, largest, 0.0, 0.0])
+    for start in (0, 3):
+        worst.note(noted[start : start + 3], start, torch.arange(3) if sifted else None)
+    assert worst.position == (0 if largest == 0.0 else 2)
+    assert str(worst.value) == str(largest)

@@ -74,9 +74,3 @@ PATTERNS: tuple[Pattern, ...] = (
     zero_fill,
 )
 """Every rule that needs nothing but the tensors."""
-
-
-def patterns(failure: Failure) -> list[Clue]:
-    """What every rule says of `failure`, most probable first."""
-    found = [clue for pattern in PATTERNS for clue in pattern(failure)]
-    return sorted(found, key=lambda clue: -clue.confidence)

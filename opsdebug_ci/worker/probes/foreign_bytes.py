@@ -18,6 +18,9 @@ RULE = "foreign_bytes"
 ZONE = 4096
 """Elements of filler before and after every argument, a multiple of 512 bytes so that alignment is kept."""
 
+MOST_ELEMENTS = 1 << 24
+"""Elements of an argument that is surrounded; larger ones are handed over as they are."""
+
 REPEATS = 4
 """Launches on one filler that must agree: a race of few outcomes agrees with itself now and then."""
 
@@ -51,7 +54,9 @@ def foreign_bytes(scene: Scene, failure: Failure) -> Iterator[Clue]:
 
 
 def _fits(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.numel() > 0 and value.layout is torch.strided
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return False
+    return 0 < value.numel() <= MOST_ELEMENTS
 
 
 def _following(scene: Scene, output: str, names: list[str]) -> int:
@@ -78,7 +83,8 @@ def _surrounded(arguments: Arguments, names: list[str], fill: float) -> Argument
 def surrounded(value: torch.Tensor, fill: float) -> torch.Tensor:
     """The same view in a new storage whose other elements all hold `fill`."""
     span = 1 + sum((size - 1) * abs(stride) for size, stride in zip(value.shape, value.stride(), strict=True))
-    storage = torch.full((span + 2 * ZONE,), fill, dtype=torch.float64).to(value.dtype).to(value.device)
+    few = torch.tensor([fill], dtype=torch.float32, device=value.device).to(value.dtype)
+    storage = few.repeat(span + 2 * ZONE)
     start = ZONE + value.storage_offset() % ZONE if value.storage_offset() % ZONE + span < span + ZONE else ZONE
     view = torch.as_strided(storage, value.shape, value.stride(), start)
     return view.copy_(value) if not _overlaps(value) else _copied_overlapping(view, value)

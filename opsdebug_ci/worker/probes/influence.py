@@ -20,6 +20,9 @@ RULE = "influence"
 MOST_SLICES = 24
 """Slices of one axis that are moved one by one; of longer axes the first, the last and some between."""
 
+MOST_ELEMENTS = 1 << 22
+"""Elements of an argument whose slices are moved: each move copies it."""
+
 MASKING = frozenset(
     {"tril", "triu", "masked_fill", "where", "masked_select", "ge", "gt", "le", "lt", "eq", "ne", "index"}
 )
@@ -55,7 +58,9 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
         return
     found = []
     for name, value in scene.arguments.items():
-        if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() < 2:
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            continue
+        if not 2 <= value.numel() <= MOST_ELEMENTS:
             continue
         if value.layout is not torch.strided:
             continue
