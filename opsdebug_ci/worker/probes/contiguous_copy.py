@@ -22,9 +22,11 @@ def contiguous_copy(scene: Scene, failure: Failure) -> Iterator[Clue]:
     every argument is contiguous, or the copies fail as well.
     """
     views = [name for name, value in scene.arguments.items() if _is_view(value)]
-    if not views or scene.expired or scene.passes(_copied(scene, views)) is not True:
+    if not views or scene.expired or scene.passes(_copied(scene, views), failure) is not True:
         return
-    alone = [name for name in views if len(views) > 1 and not scene.expired and scene.passes(_copied(scene, [name]))]
+    alone = [
+        name for name in views if len(views) > 1 and not scene.expired and scene.passes(_copied(scene, [name]), failure)
+    ]
     named = alone or views
     words = ", ".join(f"`{name}` {_layout(scene.arguments[name])}" for name in named)
     yield failure.clue(

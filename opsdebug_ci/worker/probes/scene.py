@@ -14,12 +14,14 @@ from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Status
+from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.lifting import NodeObserver
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault, Outputs
 from opsdebug_ci.worker.probes.budget import Budget
+from opsdebug_ci.worker.probes.glance import glance
 from opsdebug_ci.worker.references import References
 
 Verify = Callable[[Case, "Arguments | None"], Observation]
@@ -88,13 +90,30 @@ class Scene:
         with isolated(self.case.seed):
             return make_arguments(self.operator, replace(self.case, dims={**self.case.dims, **dims}))
 
-    def passes(self, arguments: Arguments) -> bool | None:
-        """Whether the operator is right on other arguments; None when that cannot be said."""
-        return _passed(self.verify(self.case, arguments))
+    def passes(self, arguments: Arguments, failure: Failure | None = None) -> bool | None:
+        """Whether the operator is right on other arguments; None when that cannot be said.
 
-    def passes_at(self, dims: Mapping[str, int]) -> bool | None:
-        """Whether the operator is right at other dims, all else as in the case; None when that cannot be said."""
-        return _passed(self.observe_at(dims))
+        At a glance where the failure of its only output is given, by a full verification otherwise.
+        """
+        seen = None if failure is None else self._glance(arguments, failure)
+        return _passed(self.verify(self.case, arguments)) if seen is None else seen
+
+    def passes_at(self, dims: Mapping[str, int], failure: Failure) -> bool | None:
+        """Whether it is right at other dims, all else as in the case; None when that cannot be said."""
+        try:
+            arguments = self.arguments_at(dims)
+        except (OpsdebugError, Unsupported):
+            return None
+        seen = self._glance(arguments, failure)
+        return _passed(self.observe_at(dims)) if seen is None else seen
+
+    def _glance(self, arguments: Arguments, failure: Failure) -> bool | None:
+        if len(self.outputs) != 1:
+            return None
+        outputs, wanted = self.launch(arguments), self.reference(arguments)
+        if outputs is None or not wanted or failure.output not in outputs:
+            return None
+        return glance(failure, outputs[failure.output], wanted[0])
 
     def observe_at(self, dims: Mapping[str, int]) -> Observation:
         """What happens at other dims, all else as in the case."""

@@ -40,7 +40,7 @@ def sizes(scene: Scene, failure: Failure) -> Iterator[Clue]:
     for dim, size in scene.case.dims.items():
         if size < 1 or scene.expired:
             continue
-        search = _Search(scene, dim)
+        search = _Search(scene, failure, dim)
         clue = _multiples(search, failure, size) or _limits(search, failure, size)
         if clue is not None:
             yield clue
@@ -49,8 +49,9 @@ def sizes(scene: Scene, failure: Failure) -> Iterator[Clue]:
 class _Search:
     """Verdicts by size of one dim, each asked once."""
 
-    def __init__(self, scene: Scene, dim: str) -> None:
+    def __init__(self, scene: Scene, failure: Failure, dim: str) -> None:
         self.scene = scene
+        self._failure = failure
         self.dim = dim
         self._known: dict[int, bool | None] = {scene.case.dims[dim]: False}
 
@@ -59,7 +60,7 @@ class _Search:
         if size not in self._known:
             if size < 1 or self.scene.expired:
                 return None
-            self._known[size] = self.scene.passes_at({self.dim: size})
+            self._known[size] = self.scene.passes_at({self.dim: size}, self._failure)
         return self._known[size]
 
     def right_off(self, width: int) -> bool:

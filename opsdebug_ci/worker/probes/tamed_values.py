@@ -98,7 +98,7 @@ def tamed_values(scene: Scene, failure: Failure) -> Iterator[Clue]:
         holders = [name for name, value in scene.arguments.items() if _holds(value, taming)]
         if not holders or scene.expired:
             continue
-        if scene.passes(_without(scene, taming, holders)) is True:
+        if scene.passes(_without(scene, taming, holders), failure) is True:
             named = ", ".join(f"`{name}`" for name in holders)
             yield failure.clue(
                 RULE,
