@@ -188,6 +188,19 @@ def test_one_element_is_judged_wherever_it_stands(place: int, value: float, zone
     assert found.worst == place
 
 
+@pytest.mark.parametrize("value", [1.75, NAN])
+def test_elements_of_a_transposed_pair_are_judged_where_they_stand(value: float) -> None:
+    """Of two that are equally bad, the first in C order is not the first in memory."""
+    expected = torch.ones(BLOCK, 3, dtype=torch.float64).t()
+    actual = expected.float()
+    actual[0, 5] = actual[2, 1] = value
+    terms = bound(expected, tolerance=0.5, worst=1.0)
+    found = float_violations(actual, expected, terms, FLOAT_FORMATS["float32"])
+    assert (actual.stride(), terms.tolerance.stride()) == ((1, 3), (1, 3))
+    assert found.over.nonzero().tolist() == [[0, 5], [2, 1]]
+    assert found.worst == 5
+
+
 @pytest.mark.parametrize(("tolerance", "worst"), [(NAN, 1.0), (1.0, NAN), (-1.0, 1.0), (1.0, -1.0)])
 def test_equal_numbers_still_need_tolerances_that_accept_them(tolerance: float, worst: float) -> None:
     expected = wide(1.0, 2.0)

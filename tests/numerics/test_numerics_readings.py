@@ -412,3 +412,22 @@ def test_extreme_magnitudes_have_their_cosine_and_floor() -> None:
         assert found.cosine == pytest.approx(exact_cosine([4.0, -4.0, 16.0], [4.0, -8.0, 16.0]))
         assert found.max_abs_index == (1,)
     assert read(float64(0.0, 1e-200), float64(0.0, 0.0)).cosine == 0.0
+
+
+@pytest.mark.parametrize("name", ["float16", "float32"])
+@pytest.mark.parametrize("hole", [None, math.nan])
+def test_places_of_a_transposed_pair_are_those_of_its_copy(name: str, hole: float | None) -> None:
+    """The same largest error and the same class mismatch stand in many places, first in memory not first in C order."""
+    flat, truth = noisy(name, 5 * CHUNK)
+    actual, expected = (values.reshape(-1, 5).clone() for values in (flat, truth))
+    actual[[3, 1, -1], [0, 4, 2]], expected[[3, 1, -1], [0, 4, 2]] = 64.0, 0.5
+    actual[[9, 7], [0, 4]], expected[[9, 7], [0, 4]] = -0.0, 0.0
+    if hole is not None:
+        actual[[8, 6], [1, 3]] = hole
+    found, copied = read(actual.t(), expected.t()), read(actual.t().contiguous(), expected.t().contiguous())
+    assert found.max_abs_index == (0, 3)
+    assert found.classes[0].first_index == (0, 9)
+    assert len(found.classes) == (1 if hole is None else 2)
+    if found.cosine is not None:
+        assert found.cosine == pytest.approx(copied.cosine, rel=1e-12)
+    assert replace(found, cosine=None) == replace(copied, cosine=None)
