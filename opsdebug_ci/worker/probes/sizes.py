@@ -21,7 +21,7 @@ WIDTHS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
 STRICT_BITS = (15, 16, 31, 32)
 """The same for offsets into a tensor that may be larger than the dim says."""
 
-INDEX_BITS = (8, 15, 16, 24, 31, 32)
+INDEX_BITS = (15, 16, 24, 31, 32)
 """Bits in which an offset, in elements, may have been kept."""
 
 MOST_ELEMENTS = 1 << 22
