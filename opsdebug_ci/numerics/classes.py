@@ -116,8 +116,10 @@ def class_cells(
     if places.numel() == 0:
         return []
     codes = classify(actual[places], number_format), classify(expected[places], number_format)
-    pairs = codes[1].to(torch.int64) * len(NUMBER_CLASSES) + codes[0]
-    places, pairs = places[codes[0] != codes[1]], pairs[codes[0] != codes[1]]
+    differing = places_of(array_of(codes[0]) != array_of(codes[1]))
+    if differing.numel() == 0:
+        return []
+    places, pairs = places[differing], (codes[1].to(torch.int64) * len(NUMBER_CLASSES) + codes[0])[differing]
     return [_cell(pair, positions_of(places[pairs == pair])) for pair in torch.unique(pairs).tolist()]
 
 

@@ -15,7 +15,7 @@ from opsdebug_ci.errors import ShapeMismatchError
 from opsdebug_ci.numerics.blocks import BLOCK, Blocks
 
 CHUNK = BLOCK
-"""Elements widened to float64 at a time: 1 MiB each, which stays in a cache."""
+"""Elements widened to float64 at a time: few enough to stay in a cache."""
 
 _SAFE = 2.0**200
 """Within 1/_SAFE ... _SAFE products of two sums of 2**40 squares stay in float64, and squares that underflow (below
