@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from side_by_side import against, medians, show
+from side_by_side import Spent, against, show, spent
 
 from opsdebug_ci.numerics.bounds import Bound
 from opsdebug_ci.numerics.formats import float_format
@@ -38,7 +38,7 @@ def main() -> None:
         with multiprocessing.get_context("spawn").Pool(1) as process:
             rows += process.apply(_rows, (name,))
     title = f"Error report, {SIDE * SIDE:,} elements, {THREADS} threads, median of {ROUNDS}"
-    show(title, ("what", "seconds", "x assert_close", "budget", "", "MiB", "budget", ""), rows)
+    show(title, ("what", "seconds", "CPU s", "x assert_close", "in CPU", "budget", "", "MiB", "budget", ""), rows)
 
 
 def _rows(name: str) -> list[tuple[str, ...]]:
@@ -58,7 +58,7 @@ def _rows(name: str) -> list[tuple[str, ...]]:
 
     report(1)  # loads code, which is no memory of the tensors
     extra_mib = _extra_mib(report)
-    found = medians(
+    found = spent(
         {
             "assert_close": lambda: torch.testing.assert_close(actual, expected, rtol=16 * u, atol=u),
             "readings": lambda: read(actual, reference),
@@ -67,16 +67,23 @@ def _rows(name: str) -> list[tuple[str, ...]]:
         rounds=ROUNDS,
     )
     peer = found["assert_close"]
-    ratio = found["report"] / peer
+    ratio = found["report"].seconds / peer.seconds
     return [
-        (f"{name}: assert_close", f"{peer:.3f}", "1.00"),
-        ("  readings", f"{found['readings']:.3f}", f"{found['readings'] / peer:.2f}"),
+        (f"{name}: assert_close", *_cells(peer, peer)),
+        ("  readings", *_cells(found["readings"], peer)),
         (
-            *("  readings and judgement", f"{found['report']:.3f}", f"{ratio:.2f}"),
+            *("  readings and judgement", *_cells(found["report"], peer)),
             *(f"{BUDGET:g}", against(ratio, BUDGET)),
             *(f"{extra_mib:.0f}", f"{MEMORY_MIB}", against(extra_mib, MEMORY_MIB)),
         ),
     ]
+
+
+def _cells(own: Spent, peer: Spent) -> tuple[str, ...]:
+    return (
+        *(f"{own.seconds:.3f}", f"{own.cpu_seconds:.3f}"),
+        *(f"{own.seconds / peer.seconds:.2f}", f"{own.cpu_seconds / peer.cpu_seconds:.2f}"),
+    )
 
 
 def _pair(name: str) -> tuple[torch.Tensor, torch.Tensor]:
