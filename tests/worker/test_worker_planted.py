@@ -1,4 +1,4 @@
-"""Every planted defect of the catalogue fails somewhere, and its correct twin passes everywhere."""
+"""Planted defects of the catalogue fail somewhere, and their correct twins pass everywhere."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ def outcomes(operator: Operator, side: str, budget: int | None) -> Iterator[Judg
 DEADLY = (Cause.CRASH_SEGFAULT, Cause.HANG)
 """Defects whose wrong operator ends this process, or never comes back; a run of the whole program tests them."""
 
-SURVIVABLE = [planted for planted in PLANTED if planted.defect.cause not in DEADLY]
+SAMPLE = [planted for planted in PLANTED if planted.defect.cause not in DEADLY][::7]
+"""Some of every kind; the self-test, which CI runs after the tests, runs all of them."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("planted", SURVIVABLE, ids=lambda planted: planted.name)
+@pytest.mark.parametrize("planted", SAMPLE, ids=lambda planted: planted.name)
 def test_a_defect_fails_and_its_twin_passes(planted: Planted) -> None:
     wrong = outcomes(planted.wrong, "wrong", None)
     assert any(judgement.verdict is Verdict.FAIL for judgement in wrong), planted.defect.wrong

@@ -95,7 +95,7 @@ def test_cases_outside_the_domain_are_skipped_with_the_reason(proofs) -> None:
     ("name", "outputs", "cause"),
     [
         ("wrong_gelu_add_residual", {"out"}, Cause.UNINITIALISED),
-        ("wrong_varlen_attention", {"out0", "out1"}, Cause.UNKNOWN),
+        ("wrong_varlen_attention", {"out0", "out1"}, Cause.TAIL_MASK),
         ("wrong_adamw_step", {"exp_avg", "exp_avg_sq", "param"}, Cause.UNKNOWN),
     ],
 )
