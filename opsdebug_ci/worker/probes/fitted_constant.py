@@ -28,6 +28,12 @@ ITERATIONS = 6
 EXPLAINED = 0.5
 """Share of the error's square that the derivative must explain for a constant to be pursued."""
 
+HIDDEN_SCALES = ("scale", "slope", "scale of the scores")
+"""Numbers that calls hide (`written_out`) and that stretch an argument."""
+
+FEWER_DIGITS = 0.02
+"""Relative difference of a constant written with two digits or more."""
+
 FARTHEST = 1e8
 """Factor between two constants from which they are no longer one with another value."""
 
@@ -168,7 +174,7 @@ def _told(scene: Scene, failure: Failure, position: int, place: _Place, value: f
     explanation = None if candidate is None else explain(failure, candidate)
     if explanation is None or not explanation.complete or explanation.confidence < SURE:
         return
-    cause = cause_of(place.operation, place.value, value)
+    cause = _cause(place, value)
     also = [other for other in (Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS, Cause.WRONG_DEFAULT) if other is not cause]
     for step, named in enumerate((cause, *also)):
         yield _clue(failure, place, value, explanation, named, 0.96 - 0.1 * step)
@@ -191,6 +197,13 @@ def _clue(
             "by_chance": explanation.chance,
         },
     )
+
+
+def _cause(place: _Place, value: float) -> Cause:
+    """A scale or slope that a call hides is a wrong scale, unless it is the same number with fewer digits."""
+    if place.argument not in HIDDEN_SCALES:
+        return cause_of(place.operation, place.value, value)
+    return Cause.WRONG_CONSTANT_EPS if abs(value / place.value - 1) <= FEWER_DIGITS else Cause.WRONG_SCALE
 
 
 def _named(place: _Place) -> str:

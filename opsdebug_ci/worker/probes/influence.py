@@ -10,7 +10,7 @@ import torch
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.finding import EvidenceValue
-from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.operators import Arguments
 from opsdebug_ci.worker.probes.scene import Scene
@@ -71,6 +71,8 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
 
 def _tells(failure: Failure) -> bool:
     """Bad elements that are finite on both sides and not all one value: others follow nothing whatever they read."""
+    if failure.kind in (Kind.QUANTIZE, Kind.INDEX) or not failure.actual.is_floating_point():
+        return False  # a rounded reference stands still while what it is rounded from moves
     bad = failure.actual[failure.bad].double()
     finite = torch.isfinite(bad) & torch.isfinite(failure.expected[failure.bad].double())
     return bool(finite.all()) and len(torch.unique(bad)) > min(2, bad.numel() - 1)
