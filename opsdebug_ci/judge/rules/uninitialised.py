@@ -16,4 +16,4 @@ def uninitialised(subject: Subject) -> Iterator[Finding]:
     if count:
         were, they = ("was", "it follows") if count == 1 else ("were", "they follow")
         statement = f"{quantity(count, 'output element')} {were} never written: {they} the fill of fresh memory"
-        yield subject.finding(Cause.UNINITIALISED, 0.95, statement, {"unwritten": count})
+        yield subject.finding(Cause.UNINITIALISED, 0.96, statement, {"unwritten": count})
