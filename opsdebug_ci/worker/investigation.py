@@ -71,14 +71,11 @@ def _clues(scene: Scene, failure: Failure) -> list[Clue]:
     found = [clue for pattern in PATTERNS for clue in heard(pattern, failure)]
     for probe in PROBES:
         said = list(heard(probe, scene, failure))
-        found += [clue for clue in said if _key(clue) not in {_key(other) for other in found}]
+        found += said
         if scene.expired or any(clue.confidence >= SETTLED and clue.cause not in SHADOWING for clue in said):
             break
-    return sorted(_corroborated(found), key=lambda clue: -clue.confidence)[:MOST_CLUES]
-
-
-def _key(clue: Clue) -> tuple[str, Cause, str]:
-    return clue.rule, clue.cause, clue.statement
+    once = {(clue.rule, clue.cause, clue.statement): clue for clue in reversed(found)}
+    return sorted(_corroborated(list(once.values())[::-1]), key=lambda clue: -clue.confidence)[:MOST_CLUES]
 
 
 def _corroborated(found: Sequence[Clue]) -> list[Clue]:

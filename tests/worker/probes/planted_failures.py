@@ -670,5 +670,16 @@ PLANTED = (
         lambda x: x / ((x * x).mean(-1, keepdim=True).sqrt() + 1e-6),
         says="added to the root",
     ),
+    PlantedFailure(
+        "one_of_two_scales",
+        "fitted_constant",
+        Cause.WRONG_SCALE,
+        lambda seed, n: [normal(seed, n, 8), normal(seed + 1, n, 8)],
+        lambda q, k: (q * 0.31) @ (k * 0.31).t(),
+        lambda q, k: (q * 0.217) @ (k * 0.31).t(),
+        size=12,
+        kind="matmul",
+        says="0.217 for the constant 0.31",
+    ),
 )
 """At least one for every rule of the library and every probe."""

@@ -26,6 +26,7 @@ def test_a_planted_failure_is_explained(planted: PlantedFailure) -> None:
     assert said, [(clue.rule, clue.cause, clue.statement) for clue in clues]
     assert said[0].confidence >= 0.7  # less where all bad elements hold one value
     assert planted.says in said[0].statement
+    assert len({(clue.rule, clue.cause, clue.statement) for clue in clues}) == len(clues), "told twice"
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=NAMES)
