@@ -6,7 +6,8 @@ Decides which launches are needed:
 (2) fresh memory and output buffers filled with B: same bits as (1), and nothing more is launched. An operator that
     cannot run while its allocations are watched (it raises there, and not here) goes on with output buffers alone.
 (3) the same again: other bits than (2) mean the operator is not deterministic.
-(4) the same with fill A: other bits than (2) mean that outputs follow memory nobody wrote.
+(4) the same with fill A, twice: bits that differ from (2) but not between the two mean that outputs follow memory
+    nobody wrote; bits that differ between the two, that the operator is not deterministic.
 (5) plain as (1): other bits than (1) mean that the operator does its work once, or recycles memory when nobody watches.
     Equal bits mean that it merely takes another path when watched, which is no defect.
 Further plain launches when repeats are asked for. `properties` makes more of them.

@@ -97,7 +97,8 @@ def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
         if explanation is not None and explanation.confidence > 0:
             best.append((explanation, candidate))
             if explanation.complete and explanation.confidence > 0.9:
-                known.insert(0, candidate.alteration)
+                if candidate.alteration not in known:
+                    known.append(candidate.alteration)
                 break
     best.sort(key=lambda found: -_sure(*found))
     yield from _told(failure, best, tried)

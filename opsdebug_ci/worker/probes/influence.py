@@ -58,15 +58,16 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
         return
     found = []
     for name, value in scene.arguments.items():
-        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-            continue
-        if not 2 <= value.numel() <= MOST_ELEMENTS:
-            continue
-        if value.layout is not torch.strided:
-            continue
-        found += [reading for axis in range(value.ndim) if (reading := _read(scene, failure, still, name, axis))]
+        axes = range(value.ndim) if _is_movable(value) else ()
+        found += [reading for axis in axes if (reading := _read(scene, failure, still, name, axis))]
     masked = bool(calls.names & MASKING)
     yield from _told(failure, found, masked=masked)
+
+
+def _is_movable(value: object) -> bool:
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+        return False
+    return value.is_floating_point() and 2 <= value.numel() <= MOST_ELEMENTS
 
 
 def _tells(failure: Failure) -> bool:
