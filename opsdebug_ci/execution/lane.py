@@ -16,11 +16,11 @@ from opsdebug_ci.execution.launch import Launcher
 from opsdebug_ci.execution.worker_client import WorkerClient
 from opsdebug_ci.model import Case, Catalogue, Observation, Phase, Status
 from opsdebug_ci.model.attribution import Attribution
-from opsdebug_ci.model.message import Describe, Request, RunCase
+from opsdebug_ci.model.message import Describe, KeptInputs, PagesKept, Request, RunCase
 from opsdebug_ci.model.trace import CaseTrace
 
 Answer = TypeVar("Answer")
-AboutCase = TypeVar("AboutCase", Observation, Attribution, CaseTrace)
+AboutCase = TypeVar("AboutCase", Observation, Attribution, CaseTrace, KeptInputs, PagesKept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,17 @@ from opsdebug_ci.execution.lane import AboutCase, FailedStarts, Lane, Limits, de
 from opsdebug_ci.execution.launch import PACKAGE, Launcher
 from opsdebug_ci.execution.memory import can_watch
 from opsdebug_ci.model import Calibration, Case, Catalogue, DiscoveryFault, Machine, Observation
-from opsdebug_ci.model.message import AttributeCase, Calibrate, Describe, Identify, Request, TraceCase
+from opsdebug_ci.model.message import (
+    AttributeCase,
+    Calibrate,
+    Describe,
+    Identify,
+    KeepInputs,
+    PageCase,
+    Request,
+    RunCase,
+    TraceCase,
+)
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
@@ -159,7 +169,9 @@ class WorkerPool:
             for future in futures:
                 future.cancel()
 
-    def about(self, request: AttributeCase | TraceCase, expected: type[AboutCase]) -> AboutCase | Observation:
+    def about(
+        self, request: RunCase | AttributeCase | TraceCase | KeepInputs | PageCase, expected: type[AboutCase]
+    ) -> AboutCase | Observation:
         """The answer to a request about a case, or what happened to its worker instead.
 
         Raises:

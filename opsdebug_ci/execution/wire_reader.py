@@ -12,7 +12,7 @@ import msgspec
 from opsdebug_ci.errors import WorkerError
 from opsdebug_ci.model import Calibration, Catalogue, Machine, Observation
 from opsdebug_ci.model.attribution import Attribution
-from opsdebug_ci.model.message import Breadcrumb, Reply
+from opsdebug_ci.model.message import Breadcrumb, KeptInputs, PagesKept, Reply
 from opsdebug_ci.model.trace import CaseTrace
 
 
@@ -22,7 +22,17 @@ class _Envelope(msgspec.Struct):
     type: str
 
 
-REPLIES: tuple[type, ...] = (Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, Calibration, Machine)
+REPLIES: tuple[type, ...] = (
+    Breadcrumb,
+    Catalogue,
+    Observation,
+    Attribution,
+    CaseTrace,
+    KeptInputs,
+    PagesKept,
+    Calibration,
+    Machine,
+)
 """Every reply of the protocol."""
 
 _ENVELOPE = msgspec.json.Decoder(_Envelope)

@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 from opsdebug_ci.guard.nesting import has_bytes, map_leaves, strided_tensors
-from opsdebug_ci.model.observation import MemoryReading
+from opsdebug_ci.model.memory import MemoryReading
+from opsdebug_ci.model.vocabulary import Side
 
 
 def clone_values(values: Sequence[Any]) -> tuple[Any, ...]:
@@ -129,7 +130,11 @@ def _reading(watched: _Watched, changed: torch.Tensor, *, inside: bool) -> list[
     if not count:
         return []
     first = int(changed.to(torch.uint8).argmax()) - watched.start
-    return [MemoryReading(argument=watched.name, inside=inside, bytes_changed=count, first_offset=first)]
+    return [
+        MemoryReading(
+            argument=watched.name, side=Side.INSIDE if inside else Side.GAP, bytes_changed=count, first_offset=first
+        )
+    ]
 
 
 def _bytes(storage: torch.UntypedStorage) -> torch.Tensor:

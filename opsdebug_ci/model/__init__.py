@@ -36,9 +36,9 @@ from opsdebug_ci.model.judgement import Summary as Summary
 from opsdebug_ci.model.machine import Calibration as Calibration
 from opsdebug_ci.model.machine import Machine as Machine
 from opsdebug_ci.model.machine import ProbeReading as ProbeReading
+from opsdebug_ci.model.memory import MemoryReading as MemoryReading
 from opsdebug_ci.model.observation import Durations as Durations
 from opsdebug_ci.model.observation import ExceptionFacts as ExceptionFacts
-from opsdebug_ci.model.observation import MemoryReading as MemoryReading
 from opsdebug_ci.model.observation import Observation as Observation
 from opsdebug_ci.model.observation import OutputReading as OutputReading
 from opsdebug_ci.model.observation import ProcessFacts as ProcessFacts
@@ -61,6 +61,8 @@ from opsdebug_ci.model.vocabulary import Kind as Kind
 from opsdebug_ci.model.vocabulary import Layout as Layout
 from opsdebug_ci.model.vocabulary import Phase as Phase
 from opsdebug_ci.model.vocabulary import ReferenceKind as ReferenceKind
+from opsdebug_ci.model.vocabulary import Role as Role
+from opsdebug_ci.model.vocabulary import Side as Side
 from opsdebug_ci.model.vocabulary import Stage as Stage
 from opsdebug_ci.model.vocabulary import Status as Status
 from opsdebug_ci.model.vocabulary import ValueDomain as ValueDomain

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from opsdebug_ci.model.attribution import RegionReading
 from opsdebug_ci.model.document import CaseDocument
 from opsdebug_ci.model.finding import Finding
-from opsdebug_ci.model.trace import HealthEvent, Step
+from opsdebug_ci.model.health import HealthEvent
+from opsdebug_ci.model.trace import Step
 from opsdebug_ci.model.vocabulary import CheckpointMode, Verdict
 
 ATTRIBUTE_SCHEMA = "opsdebug.attribute/1"

@@ -67,6 +67,21 @@ class Group:
     statement: str
     """Statement of its representative."""
 
+    why: str = ""
+    """What its failures have in common, and why groups were merged into it or kept apart."""
+
+    separators: tuple[str, ...] = ()
+    """What separates failing from passing cases of the operator, e.g. `n % 16 != 0`."""
+
+    umbrella: bool = False
+    """It looks like so many other groups that it was merged with none."""
+
+    bundle: str | None = None
+    """sha256 of the bundle to replay: that of the smallest case, shrunk where that worked."""
+
+    boundary: str | None = None
+    """Nearest failing and passing case, e.g. `fails at n=129, passes at n=128`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFailures:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Union
 
 from opsdebug_ci.model.attribution import Attribution
+from opsdebug_ci.model.bundle import InputTable, StoredInputs
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.description import Catalogue
 from opsdebug_ci.model.machine import Calibration, Machine
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.trace import CaseTrace
-from opsdebug_ci.model.vocabulary import CheckpointMode, Phase
+from opsdebug_ci.model.vocabulary import CheckpointMode, PageMode, Phase, Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,15 @@ class RunCase:
 
     repeats: int = 1
     """Launches on the same inputs whose bits must agree, 1 to skip that check."""
+
+    inputs: StoredInputs | None = None
+    """Inputs kept from an earlier run; None: made from the case."""
+
+    profile: Profile = Profile.QUICK
+    """How much the guards do."""
+
+    explaining: bool = True
+    """Causes are looked for after a failure; not while a failure is only counted or shrunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +95,35 @@ class TraceCase:
     """Steps to look at besides the outputs, None: all of them."""
 
 
-Request = Union[Describe, RunCase, AttributeCase, TraceCase, Calibrate, Identify]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepInputs:
+    """Make the inputs of a case and write their storages; launch nothing."""
+
+    case: Case
+    """What to make."""
+
+    directory: str
+    """An existing directory: every storage goes to a file named by its sha256."""
+
+    most_bytes: int
+    """Write nothing if all storages together are larger; the table is answered all the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCase:
+    """Launch a case once with watched pages around its arguments; the worker may well die of it."""
+
+    case: Case
+    """What to run."""
+
+    mode: PageMode
+    """Which pages."""
+
+    inputs: StoredInputs | None = None
+    """Inputs kept from an earlier run; None: made from the case."""
+
+
+Request = Union[Describe, RunCase, AttributeCase, TraceCase, KeepInputs, PageCase, Calibrate, Identify]
 """Control side to worker."""
 
 
@@ -99,10 +137,44 @@ class Breadcrumb:
     detail: str | None = None
     """Which reference or step."""
 
+    inputs_digest: str | None = None
+    """Digest of the inputs, once they are made."""
+
     observation: Observation | None = None
     """What was observed so far, before what only explains it or asks for more: it stands if the worker does not survive
     the explaining, or has no memory for more."""
 
 
-Reply = Union[Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, Calibration, Machine]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptInputs:
+    """Answer to `KeepInputs`."""
+
+    case_id: str
+    """Which case."""
+
+    table: InputTable | None
+    """What the inputs are; None: they could not be made."""
+
+    written: bool = False
+    """Every storage lies in the directory."""
+
+    reason: str | None = None
+    """Why there is no table, or nothing was written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagesKept:
+    """Answer to `PageCase`: no watched page was touched."""
+
+    case_id: str
+    """Which case."""
+
+    watched: bool
+    """Pages could be watched; False: not on this system, or for none of the arguments."""
+
+    reason: str | None = None
+    """Why not, or what the launch ended in instead."""
+
+
+Reply = Union[Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, KeptInputs, PagesKept, Calibration, Machine]
 """Worker to control side; a request is answered by any number of breadcrumbs and then one of the others."""

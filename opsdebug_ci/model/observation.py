@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.health import HealthEvent
+from opsdebug_ci.model.hunt import HuntReading
+from opsdebug_ci.model.memory import AliasReading, ForeignRead, GuardFacts, LayoutChange, MemoryReading, PageFault
 from opsdebug_ci.model.property import PropertyReading
 from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Status
@@ -155,23 +158,6 @@ class OutputReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryReading:
-    """Bytes that changed though nothing was declared to change them."""
-
-    argument: str
-    """Argument whose storage it is."""
-
-    inside: bool
-    """True: elements of the argument itself; False: bytes of its storage outside it."""
-
-    bytes_changed: int
-    """How many."""
-
-    first_offset: int
-    """Offset of the first, in bytes from the argument's first element; negative: before it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ExceptionFacts:
     """An exception, reduced to what can be compared and shown."""
 
@@ -254,6 +240,30 @@ class Observation:
 
     memory: tuple[MemoryReading, ...] = ()
     """Undeclared writes."""
+
+    reads: tuple[ForeignRead, ...] = ()
+    """Reads beyond the arguments that reach an output."""
+
+    aliases: tuple[AliasReading, ...] = ()
+    """Undeclared sharing of memory."""
+
+    layout_changes: tuple[LayoutChange, ...] = ()
+    """Undeclared changes of tensors that leave their bytes alone."""
+
+    guard: GuardFacts | None = None
+    """What the guards can claim; None: nothing was launched under them."""
+
+    pages: tuple[PageFault, ...] = ()
+    """What watched pages caught; empty unless they were asked."""
+
+    hunt: HuntReading | None = None
+    """None: no more launches were asked for."""
+
+    origin: HealthEvent | None = None
+    """First step whose values are unhealthy though those it reads are not; None: not looked for, or none."""
+
+    inputs_digest: str | None = None
+    """Digest of the inputs it ran on (`InputTable.digest`); None: there were none."""
 
     repeat_mismatches: int = 0
     """Output elements whose bits differed between two launches on the same inputs."""

@@ -10,25 +10,9 @@ from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import ClassMismatch
 from opsdebug_ci.model.attribution import Split
+from opsdebug_ci.model.health import HealthEvent, StepSource
 from opsdebug_ci.model.observation import Observation
-from opsdebug_ci.model.vocabulary import Word, Zone
-
-
-class StepSource(Word):
-    """Where a step was seen."""
-
-    CHECKPOINT = "checkpoint"
-    CALL = "call"
-    """An ATen call, where operator and reference make the same ones."""
-    OUTPUT = "output"
-
-
-class Flow(Word):
-    """What became of unhealthy values in a step."""
-
-    APPEAR = "appear"
-    PROPAGATE = "propagate"
-    DISAPPEAR = "disappear"
+from opsdebug_ci.model.vocabulary import Zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,44 +66,6 @@ class Step:
 
     split: Split | None = None
     """What separates its bad elements from its good ones; None when there are not both."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthEvent:
-    """A step of the operator with unhealthy values: NaN, infinities, magnitudes above the limit."""
-
-    position: int
-    """Which step, from 0, of all that were looked at."""
-
-    name: str
-    """Checkpoint or ATen call."""
-
-    source: StepSource
-    """Where it was seen."""
-
-    flow: Flow
-    """What became of them here."""
-
-    shape: tuple[int, ...]
-    """Shape of its result."""
-
-    dtype: str
-    """Dtype of its result."""
-
-    nan: int
-    """NaN in the result."""
-
-    infinite: int
-    """Infinities in the result."""
-
-    over_limit: int
-    """Finite elements of the result above the limit in magnitude."""
-
-    first_index: tuple[int, ...] | None
-    """First unhealthy element of the result; None: it has none."""
-
-    legal: bool
-    """The reference has as many of each kind at the same step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

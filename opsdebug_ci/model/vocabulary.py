@@ -170,6 +170,59 @@ class Phase(Word):
     PROBE = "probe"
 
 
+class Side(Word):
+    """Where a byte lies, seen from a tensor's storage."""
+
+    HEAD = "head"
+    """Before its storage."""
+    TAIL = "tail"
+    """Behind its storage."""
+    GAP = "gap"
+    """In its storage, but in no element of it."""
+    INSIDE = "inside"
+    """In one of its elements."""
+
+
+class Role(Word):
+    """What a guarded tensor is to the operator."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    SCRATCH = "scratch"
+    """Memory the operator asked for and did not return."""
+
+
+class Profile(Word):
+    """How much the guards do."""
+
+    QUICK = "quick"
+    """At most five launches."""
+    DEEP = "deep"
+    """One factor at a time, checked after every step."""
+
+
+class PageMode(Word):
+    """Which pages around or under the arguments the processor watches."""
+
+    TAIL = "tail"
+    """None may be touched behind their ends."""
+    TAIL_READABLE = "tail_readable"
+    """They may be read there, not written."""
+    HEAD = "head"
+    """None may be touched before their beginnings."""
+    HEAD_READABLE = "head_readable"
+    """They may be read there, not written."""
+    INPUTS_READABLE = "inputs_readable"
+    """Arguments that the contract lets nobody write may not be written."""
+
+
+class Access(Word):
+    """What an instruction did to memory it does not own."""
+
+    READ = "read"
+    WRITE = "write"
+
+
 class Zone(Word):
     """Where the worst error lies relative to the bounds (green, worst-case only, impossible)."""
 

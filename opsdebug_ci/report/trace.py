@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsdebug_ci.model.health import Flow, HealthEvent, StepSource
 from opsdebug_ci.model.inquiry import TraceDocument
-from opsdebug_ci.model.trace import CaseTrace, Flow, HealthEvent, Step, StepSource
+from opsdebug_ci.model.trace import CaseTrace, Step
 from opsdebug_ci.model.vocabulary import CheckpointMode, Zone
 from opsdebug_ci.report import figures
 from opsdebug_ci.report.attribution import FEWEST, TELLING, split_text

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from opsdebug_ci.model.checkpoint import listening
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
-from opsdebug_ci.model.trace import Flow, HealthEvent, StepSource
+from opsdebug_ci.model.health import Flow, HealthEvent, StepSource
 from opsdebug_ci.numerics.classes import unravel
 from opsdebug_ci.numerics.formats import dtype_name
 

@@ -27,7 +27,7 @@ import torch
 
 from opsdebug_ci.errors import ReferenceFaultError, Unsupported
 from opsdebug_ci.guard import FILL_A, FILL_B, Snapshot, clone_values, fill_bytes, fresh_memory, soil_heap
-from opsdebug_ci.model.observation import MemoryReading
+from opsdebug_ci.model.memory import MemoryReading
 from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
 from opsdebug_ci.worker.isolation import isolated
 

@@ -14,8 +14,9 @@ import torch
 
 from opsdebug_ci.model.attribution import Split
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
+from opsdebug_ci.model.health import StepSource
 from opsdebug_ci.model.observation import OutputReading
-from opsdebug_ci.model.trace import Step, StepSource
+from opsdebug_ci.model.trace import Step
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine

@@ -18,9 +18,10 @@ import torch
 
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.dtype import compute_format
+from opsdebug_ci.model.health import HealthEvent, StepSource
 from opsdebug_ci.model.message import Breadcrumb, RunCase, TraceCase
 from opsdebug_ci.model.observation import Observation
-from opsdebug_ci.model.trace import CaseTrace, HealthEvent, StepSource
+from opsdebug_ci.model.trace import CaseTrace
 from opsdebug_ci.model.vocabulary import CheckpointMode, Phase, ReferenceKind, Status
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import PREFERENCE

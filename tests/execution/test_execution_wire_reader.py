@@ -24,14 +24,17 @@ from opsdebug_ci.model import (
     ProcessFacts,
     ReferenceKind,
     ReferenceReading,
+    Side,
     Status,
     TensorDescription,
     ValueDomain,
 )
 from opsdebug_ci.model.attribution import Attribution, RegionReading, Relation, Split, Tally
-from opsdebug_ci.model.message import Breadcrumb, Reply
+from opsdebug_ci.model.bundle import InputTable, InputValue, StorageEntry, TensorEntry, ValueKind
+from opsdebug_ci.model.health import Flow, HealthEvent, StepSource
+from opsdebug_ci.model.message import Breadcrumb, KeptInputs, PagesKept, Reply
 from opsdebug_ci.model.region import Span
-from opsdebug_ci.model.trace import CaseTrace, Flow, HealthEvent, Step, StepSource
+from opsdebug_ci.model.trace import CaseTrace, Step
 from opsdebug_ci.model.wire import encode
 
 DESCRIPTION = OperatorDescription(
@@ -65,7 +68,7 @@ MESSAGES: tuple[Reply, ...] = (
         exception=ExceptionFacts(type="ValueError", message="é\n\x00", frames=("a.py:1 f",)),
         process=ProcessFacts(signal="SIGSEGV", exit_code=None, phase=Phase.FUNCTION, detail=None, log_tail="…"),
         references=(ReferenceReading(reference=ReferenceKind.NAIVE, derived=False, answered=True, reason=None),),
-        memory=(MemoryReading(argument="x", inside=False, bytes_changed=4, first_offset=-4),),
+        memory=(MemoryReading(argument="x", side=Side.GAP, bytes_changed=4, first_offset=-4),),
         durations=Durations(total_ns=10**15, function_ns=1, reference_ns=2),
     ),
     Attribution(
@@ -117,6 +120,21 @@ MESSAGES: tuple[Reply, ...] = (
         ),
         notes=("a note",),
     ),
+    KeptInputs(
+        case_id="00ff",
+        table=InputTable(
+            names=("x", "p"),
+            by_keyword=False,
+            values=(
+                InputValue(kind=ValueKind.TENSOR, tensor=0),
+                InputValue(kind=ValueKind.LIST, items=(InputValue(kind=ValueKind.FLOAT, text="0x1.8p+1"),)),
+            ),
+            tensors=(TensorEntry(storage=0, dtype="float32", shape=(2, 3), stride=(3, 1), offset=1),),
+            storages=(StorageEntry(sha256="ab" * 32, size_bytes=28, device="cpu", alignment=64),),
+        ),
+        written=True,
+    ),
+    PagesKept(case_id="00ff", watched=False, reason="no pages"),
     Calibration(
         device="cpu",
         probes=(ProbeReading(probe="memcpy", size_bytes=8, samples_ns=(1, 2), bandwidth_bytes_per_s=1e10),),

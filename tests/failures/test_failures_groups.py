@@ -6,7 +6,7 @@ import pytest
 from judge_notation import ended, judged, output, process, raised, ran
 
 from opsdebug_ci.failures import fingerprint, fingerprints, group
-from opsdebug_ci.model import MemoryReading
+from opsdebug_ci.model import MemoryReading, Side
 
 NAN = ran(output(rejected=3, classes="nan->normal:3"))
 
@@ -42,7 +42,7 @@ DIFFERENT = {
     "exception type": (judged(raised("ValueError")), judged(raised("TypeError"))),
     "signal": (judged(ended(process=process())), judged(ended(process=process(signal="SIGFPE")))),
     "argument written": tuple(
-        judged(ran(memory=(MemoryReading(argument=name, inside=False, bytes_changed=1, first_offset=64),)))
+        judged(ran(memory=(MemoryReading(argument=name, side=Side.GAP, bytes_changed=1, first_offset=64),)))
         for name in ("x", "y")
     ),
 }

@@ -9,14 +9,16 @@ import pytest
 import torch
 
 from opsdebug_ci.guard import Snapshot
-from opsdebug_ci.model import MemoryReading
+from opsdebug_ci.model import MemoryReading, Side
 
 SIZE = 4
 """Bytes of a float32."""
 
 
 def reading(argument: str, where: str, count: int, first: int) -> MemoryReading:
-    return MemoryReading(argument=argument, inside=where == "inside", bytes_changed=count, first_offset=first)
+    return MemoryReading(
+        argument=argument, side=Side.INSIDE if where == "inside" else Side.GAP, bytes_changed=count, first_offset=first
+    )
 
 
 def changes(

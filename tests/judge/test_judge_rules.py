@@ -8,12 +8,12 @@ from judge_notation import case, causes, ended, judged, output, process, raised,
 
 from opsdebug_ci.judge.command import rerun
 from opsdebug_ci.judge.rules import CAUSES, ENDINGS, REMARKS, Subject
-from opsdebug_ci.model import Contract, MemoryReading, ReferenceKind, Verdict
+from opsdebug_ci.model import Contract, MemoryReading, ReferenceKind, Side, Verdict
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.vocabulary import Cause, Family, Layout
 
-OUTSIDE = MemoryReading(argument="x", inside=False, bytes_changed=64, first_offset=-16)
-INSIDE = MemoryReading(argument="x", inside=True, bytes_changed=4, first_offset=8)
+OUTSIDE = MemoryReading(argument="x", side=Side.GAP, bytes_changed=64, first_offset=-16)
+INSIDE = MemoryReading(argument="x", side=Side.INSIDE, bytes_changed=4, first_offset=8)
 
 PLANTED = {
     "exception": (

@@ -3,10 +3,10 @@
 import pytest
 from judge_notation import ended, judged, output, process, raised, ran, vote
 
-from opsdebug_ci.model import Confidence, Contract, MemoryReading, ReferenceKind
+from opsdebug_ci.model import Confidence, Contract, MemoryReading, ReferenceKind, Side
 
 CLEAN = ran(output())
-WRITE = MemoryReading(argument="x", inside=True, bytes_changed=4, first_offset=0)
+WRITE = MemoryReading(argument="x", side=Side.INSIDE, bytes_changed=4, first_offset=0)
 
 VERDICTS = {
     "clean": (CLEAN, "pass"),

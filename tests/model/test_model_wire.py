@@ -29,10 +29,36 @@ from opsdebug_ci.model import (
     Status,
     WorstElement,
 )
-from opsdebug_ci.model.message import Breadcrumb, Calibrate, Describe, Identify, RunCase
+from opsdebug_ci.model.bundle import BundleManifest, InputValue, ValueKind
+from opsdebug_ci.model.message import (
+    Breadcrumb,
+    Calibrate,
+    Describe,
+    Identify,
+    KeepInputs,
+    KeptInputs,
+    PageCase,
+    PagesKept,
+    RunCase,
+)
 from opsdebug_ci.model.wire import decode, encode, from_json, to_json
 
-MESSAGES = (Describe, RunCase, Calibrate, Identify, Breadcrumb, Catalogue, Observation, Calibration, Machine)
+MESSAGES = (
+    Describe,
+    RunCase,
+    KeepInputs,
+    PageCase,
+    Calibrate,
+    Identify,
+    Breadcrumb,
+    Catalogue,
+    Observation,
+    KeptInputs,
+    PagesKept,
+    Calibration,
+    Machine,
+    BundleManifest,
+)
 
 INTEGERS = st.integers(min_value=-(2**63), max_value=2**63 - 1)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -50,12 +76,21 @@ CONTRACTS = st.builds(
     atol=AMOUNTS,
     rtol=AMOUNTS,
 )
+INPUT_VALUES = st.recursive(
+    st.builds(InputValue, kind=st.sampled_from(ValueKind), text=st.text(max_size=3), tensor=st.none() | INTEGERS),
+    lambda inner: st.builds(
+        InputValue, kind=st.just(ValueKind.DICT), items=st.lists(inner, max_size=2).map(tuple), keys=st.just(())
+    ),
+    max_leaves=4,
+)
 
 
 def values_of(hint: Any) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - one per kind of annotation
     """Values of a field annotated `hint`."""
     if hint is Contract:
         return CONTRACTS
+    if hint is InputValue:
+        return INPUT_VALUES
     if hint in LEAVES:
         return LEAVES[hint]
     if dataclasses.is_dataclass(hint):
@@ -105,7 +140,8 @@ def test_a_line_is_this_and_nothing_else() -> None:
     case = Case(operator="add", dims={"N": 3}, dtype="int8", layout=Layout.OFFSET, inputs=Family.TIES, seed=1)
     assert encode(RunCase(case=case)) == (
         '{"type":"RunCase","case":{"operator":"add","dims":{"N":3},"dtype":"int8","layout":"offset","inputs":"ties",'
-        '"seed":1,"device":"cpu","direction":"forward","checks":["torch","naive","precise"]},"repeats":1}'
+        '"seed":1,"device":"cpu","direction":"forward","checks":["torch","naive","precise"]},"repeats":1,'
+        '"inputs":null,"profile":"quick","explaining":true}'
     )
 
 

@@ -10,7 +10,7 @@ import torch
 from worker_notation import Counting, run, unary
 
 from opsdebug_ci import Contract, Operator, tensor
-from opsdebug_ci.model import MemoryReading, Status
+from opsdebug_ci.model import MemoryReading, Side, Status
 
 
 def twice(x):
@@ -178,7 +178,9 @@ def test_an_undeclared_write_is_reported() -> None:
         x.view(torch.int32)[3] ^= 1
         return result
 
-    assert run(unary(nudges)).memory == (MemoryReading(argument="x", inside=True, bytes_changed=1, first_offset=12),)
+    assert run(unary(nudges)).memory == (
+        MemoryReading(argument="x", side=Side.INSIDE, bytes_changed=1, first_offset=12),
+    )
 
 
 def test_a_single_element_with_a_stride_is_compared_like_any_other() -> None:

@@ -10,8 +10,9 @@ from worker_notation import case_of, unary
 
 from opsdebug_ci import Operator, checkpoint, tensor
 from opsdebug_ci.model import Status, Zone
+from opsdebug_ci.model.health import Flow, StepSource
 from opsdebug_ci.model.message import TraceCase
-from opsdebug_ci.model.trace import CaseTrace, Flow, StepSource
+from opsdebug_ci.model.trace import CaseTrace
 from opsdebug_ci.model.vocabulary import CheckpointMode
 from opsdebug_ci.report.trace import first_jump, first_unhealthy, is_harmless, trace_conclusion
 from opsdebug_ci.worker.tracing import trace
