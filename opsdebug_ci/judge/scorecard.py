@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opsdebug_ci.judge.wilson import wilson
 from opsdebug_ci.model.document import ObservationDocument
 from opsdebug_ci.model.planted import WRONG, Defect
 from opsdebug_ci.model.selftest import CauseRow, CleanTrouble, DefectResult, NamedCause, Rate
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Cause, Verdict
+from opsdebug_ci.model.wilson import wilson
 
 LARGEST_RATE = 0.01
 """Share of correct cases that may fail, by the upper end of its interval; that may stay open, as counted."""

@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 from report_notation import MACHINE
 
-from opsdebug_ci.judge.wilson import wilson
 from opsdebug_ci.model import Cause, Verdict
 from opsdebug_ci.model.selftest import (
     SELFTEST_SCHEMA,
@@ -20,6 +19,7 @@ from opsdebug_ci.model.selftest import (
     NamedCause,
     SelftestDocument,
 )
+from opsdebug_ci.model.wilson import wilson
 from opsdebug_ci.report import encode, schema_text, selftest_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "schema" / "opsdebug.selftest.1.json"

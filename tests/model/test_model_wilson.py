@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from opsdebug_ci.judge.wilson import Z, wilson
+from opsdebug_ci.model.wilson import Z, wilson
 
 
 @pytest.mark.parametrize(
