@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import final
 
+from opsdebug_ci.execution.lost_device import lost_device
 from opsdebug_ci.model import Case, Observation, Status
 
 TIMEOUTS = 3
@@ -36,8 +37,9 @@ class _Endings:
     deaths_in_a_row: int = 0
     """Cases that crashed or ran out of memory since the last one that did not."""
 
-    def after(self, status: Status) -> _Endings:
+    def after(self, observation: Observation) -> _Endings:
         """With one more finished case; timeouts, and cases outside the operator's domain, are no sign of life."""
+        status = Status.CRASHED if lost_device(observation) else observation.status
         if status is Status.TIMED_OUT:
             return replace(self, timeouts=self.timeouts + 1)
         if status in _DEATHS:
@@ -70,11 +72,11 @@ class Endurance:
         if reason is not None:
             return Observation(case_id=case.id, status=Status.SKIPPED, reason=reason)
         observation = run()
-        self._count(case.operator, observation.status)
+        self._count(case.operator, observation)
         return observation
 
-    def _count(self, operator: str, status: Status) -> None:
+    def _count(self, operator: str, observation: Observation) -> None:
         with self._lock:
-            endings = self._endings[operator] = self._endings.get(operator, _Endings()).after(status)
+            endings = self._endings[operator] = self._endings.get(operator, _Endings()).after(observation)
             if endings.reason is not None:  # the first one stays, so that a report groups what it is the reason of
                 self._reasons.setdefault(operator, endings.reason)

@@ -13,6 +13,7 @@ from typing import TypeVar, final
 from opsdebug_ci.errors import EnvironmentLimitError, WorkerError
 from opsdebug_ci.execution.death import Death, Ending, observe_death
 from opsdebug_ci.execution.launch import Launcher
+from opsdebug_ci.execution.lost_device import alone_if_lost
 from opsdebug_ci.execution.worker_client import WorkerClient
 from opsdebug_ci.model import Case, Catalogue, Observation, Phase, Status
 from opsdebug_ci.model.attribution import Attribution
@@ -20,6 +21,9 @@ from opsdebug_ci.model.message import Describe, KeptInputs, PagesKept, Request, 
 from opsdebug_ci.model.trace import CaseTrace
 
 Answer = TypeVar("Answer")
+HUNT_SHARE = 0.5
+"""Share of a case's time limit in which launches may be repeated; references and comparison need the rest."""
+
 AboutCase = TypeVar("AboutCase", Observation, Attribution, CaseTrace, KeptInputs, PagesKept)
 
 
@@ -99,8 +103,9 @@ class Lane:
         return answer
 
     def run(self, case: Case, repeats: int, operators: Describe) -> Observation:
-        """What happens when `case` runs here, a worker's death included; see `about`."""
-        return self.about(case, RunCase(case=case, repeats=repeats), Observation, operators)
+        """What happens when `case` runs here, a worker's death included; see `about` and `alone_if_lost`."""
+        request = RunCase(case=case, repeats=repeats, hunt_s=self._limits.timeout_s * HUNT_SHARE)
+        return alone_if_lost(lambda: self.about(case, request, Observation, operators), self.retire)
 
     def about(
         self, case: Case, request: Request, expected: type[AboutCase], operators: Describe

@@ -38,6 +38,9 @@ class RunCase:
     repeats: int = 1
     """Launches on the same inputs whose bits must agree, 1 to skip that check."""
 
+    hunt_s: float = 30.0
+    """Seconds after which no further of these launches begins."""
+
     inputs: StoredInputs | None = None
     """Inputs kept from an earlier run; None: made from the case."""
 

@@ -256,6 +256,9 @@ class Observation:
     pages: tuple[PageFault, ...] = ()
     """What watched pages caught; empty unless they were asked."""
 
+    rerun: str | None = None
+    """Why this is what a fresh process came to, rather than the first one; None: it is the first one's."""
+
     hunt: HuntReading | None = None
     """None: no more launches were asked for."""
 

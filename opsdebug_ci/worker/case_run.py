@@ -23,9 +23,10 @@ import torch
 from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.guard import clone_values
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.device_fault import context_lost
 from opsdebug_ci.model.message import Breadcrumb, RunCase
 from opsdebug_ci.model.observation import Durations, Observation
-from opsdebug_ci.model.vocabulary import Direction, Kind, Phase, ReferenceKind, Status
+from opsdebug_ci.model.vocabulary import Direction, Phase, ReferenceKind, Status
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
 from opsdebug_ci.numerics.failure import Failure
@@ -36,9 +37,11 @@ from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import facts_of
+from opsdebug_ci.worker.hunt import Catch, hunt
 from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
+from opsdebug_ci.worker.pairing import beside
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties import is_everyday, readings
@@ -143,7 +146,8 @@ class _CaseRun:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
         launcher = Launcher(self.operator, self.arguments, self.request.case.seed)
         try:
-            launch = launcher.observe(self.request.repeats)
+            launch = launcher.observe(1)
+            caught = self._hunted(launcher, launch)
         except Unsupported as refusal:
             return self._blank(Status.SKIPPED, str(refusal) or "unsupported")
         except OperatorFault as fault:
@@ -151,6 +155,12 @@ class _CaseRun:
         except NotAnOutput as returned:
             blank = self._blank(Status.RAN, None)
             return replace(blank, structure=str(returned), durations=self._durations(launcher.duration_ns, 0))
+        if caught is not None and caught.fault is not None:
+            error = caught.fault.__cause__ or caught.fault
+            return replace(self._fault(error, launcher.duration_ns), hunt=caught.reading)
+        return self._verified(launch, caught)
+
+    def _verified(self, launch: LaunchReading, caught: Catch | None) -> Observation:
         mistake = misdeclared(self.operator, self.arguments, tuple(launch.outputs))
         if mistake is not None:
             return self._blank(Status.INPUTS_BROKEN, mistake)
@@ -162,16 +172,30 @@ class _CaseRun:
             blank = self._blank(Status.REFERENCE_BROKEN, f"reference `{broken.reference}`: {broken.reason}")
             return replace(blank, references=tuple(answers.readings))
         self.trail(Breadcrumb(phase=Phase.COMPARE))
-        return self._compared(launch, answers, reference_ns)
+        return self._compared(launch, answers, reference_ns, caught)
+
+    def _hunted(self, launcher: Launcher, launch: LaunchReading) -> Catch | None:
+        request = self.request
+        if request.repeats == 1:
+            return None
+
+        def tell(detail: str) -> None:
+            self.trail(Breadcrumb(phase=Phase.FUNCTION, detail=detail))
+
+        return hunt(launcher, launch.outputs, request.repeats, request.hunt_s, tell)
 
     def _raised(self, error: BaseException, function_ns: int) -> Observation:
         """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
         if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
-        answers = ReferenceAnswers() if isinstance(error, MISTAKES) else self._ask((ReferenceKind.TORCH,))
+        hopeless = isinstance(error, MISTAKES) or context_lost(type(error).__name__, str(error))
+        answers = ReferenceAnswers() if hopeless else self._ask((ReferenceKind.TORCH,))
         if not answers.outputs and answers.readings:
             why = f"operator and torch reference both reject these inputs: {type(error).__name__}: {error}"
             return self._blank(Status.SKIPPED, why[:500])
+        return self._fault(error, function_ns)
+
+    def _fault(self, error: BaseException, function_ns: int) -> Observation:
         blank = self._blank(Status.RAISED, f"{type(error).__name__}: {error}"[:500])
         return replace(blank, exception=facts_of(error), durations=self._durations(function_ns, 0))
 
@@ -192,25 +216,33 @@ class _CaseRun:
     def _arithmetic(self) -> Arithmetic:
         return arithmetic_of(self.operator, self.request.case)
 
-    def _compared(self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int) -> Observation:
+    def _compared(
+        self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int, caught: Catch | None
+    ) -> Observation:
         structure = structure_mismatch(launch, answers)
         compared = [] if structure or not answers.outputs else self._beside(launch, answers)
         examined = [located(*examine(output)) for output in compared]
+        if compared and caught is not None and caught.odd is not None and not any(f for _, f in examined):
+            odd = replace(launch, outputs=caught.odd)
+            if structure_mismatch(odd, answers) is None:
+                launch, compared = odd, self._beside(odd, answers)
+                examined = [located(*examine(output)) for output in compared]
         observation = Observation(
             case_id=self.request.case.id,
             status=Status.RAN,
             outputs=tuple(reading for reading, _ in examined),
             references=tuple(answers.readings),
             memory=launch.memory,
-            repeat_mismatches=launch.repeat_mismatches,
+            hunt=None if caught is None else caught.reading,
+            repeat_mismatches=launch.repeat_mismatches or (0 if caught is None else caught.mismatches),
             unwritten=launch.unwritten,
             structure=structure,
             durations=self._durations(launch.duration_ns, reference_ns),
         )
         if self.witness is not None:
             self.witness(self.arguments, compared)
-        if not self.explaining:
-            return observation
+        if not self.explaining or (caught is not None and launch.outputs is caught.odd):
+            return observation  # what shows once in many launches is not there to be probed
         if structure is None and is_everyday(self.request.case):
             observation = self._with_properties(observation, launch, reference_ns)
         failures = [failure for _, failure in examined if failure is not None]
@@ -244,32 +276,7 @@ class _CaseRun:
         return _run(self.declared, RunCase(case=case), _silent, now, arguments=arguments, explaining=False)
 
     def _beside(self, launch: LaunchReading, answers: ReferenceAnswers) -> list[ComparedOutput]:
-        """Every output beside what the references answered."""
-        index = self.operator.contract.index
-        sources = [v for v in self.arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
-        derived = any(r.derived and r.answered for r in answers.readings)
-        compared = []
-        for position, (name, actual) in enumerate(launch.outputs.items()):
-            kind = self.operator.kind_of(name, position)
-            kind = Kind.EXACT if kind is Kind.AUTO and answers.exact else kind
-            named = self.arguments[index[0]] if index else sources[0] if len(sources) == 1 else None
-            compared.append(
-                ComparedOutput(
-                    name=name,
-                    kind=kind,
-                    actual=actual,
-                    references={which: outputs[position] for which, outputs in answers.outputs.items()},
-                    derived_precise=derived,
-                    spread=answers.spreads[position] if answers.spreads else None,
-                    arithmetic=self._arithmetic(),
-                    contract=self.operator.contract,
-                    index_source=named if kind is Kind.INDEX else None,
-                    index_axis=index[1] if index else None,
-                    arguments=dict(self.arguments.items()),
-                    dims=self.request.case.dims,
-                )
-            )
-        return compared
+        return beside(self.operator, self.declared, self.request.case, self.arguments, launch.outputs, answers)
 
     def _blank(self, status: Status, reason: str | None) -> Observation:
         return Observation(case_id=self.request.case.id, status=status, reason=reason)

@@ -1,0 +1,61 @@
+"""Outputs of an operator beside what its references answered.
+
+Decides what is handed to the comparison with each output: how it is compared, its spread, what an index points into.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.worker.arithmetic import arithmetic_of
+from opsdebug_ci.worker.launches import Outputs
+from opsdebug_ci.worker.references import ReferenceAnswers
+
+
+def beside(
+    operator: Operator,
+    declared: Operator,
+    case: Case,
+    arguments: Arguments,
+    outputs: Outputs,
+    answers: ReferenceAnswers,
+) -> list[ComparedOutput]:
+    """Every output beside what the references answered.
+
+    Args:
+        operator: the function under test: the operator, or its gradients.
+        declared: the operator as declared.
+        case: the case.
+        arguments: pristine.
+        outputs: of one launch, as many as every reference gave.
+        answers: of the references.
+    """
+    index = operator.contract.index
+    sources = [v for v in arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    derived = any(r.derived and r.answered for r in answers.readings)
+    compared = []
+    for position, (name, actual) in enumerate(outputs.items()):
+        kind = operator.kind_of(name, position)
+        kind = Kind.EXACT if kind is Kind.AUTO and answers.exact else kind
+        named = arguments[index[0]] if index else sources[0] if len(sources) == 1 else None
+        compared.append(
+            ComparedOutput(
+                name=name,
+                kind=kind,
+                actual=actual,
+                references={which: each[position] for which, each in answers.outputs.items()},
+                derived_precise=derived,
+                spread=answers.spreads[position] if answers.spreads else None,
+                arithmetic=arithmetic_of(declared, case),
+                contract=operator.contract,
+                index_source=named if kind is Kind.INDEX else None,
+                index_axis=index[1] if index else None,
+                arguments=dict(arguments.items()),
+                dims=case.dims,
+            )
+        )
+    return compared
