@@ -1,7 +1,7 @@
 """The store in a directory.
 
-Decides how files get there and are found again: `<store>/<table>/date=<UTC day>/<run id>.parquet`. Appending looks
-at nothing but the run's own paths, so it costs the same however many runs are there.
+Decides how files get there and are found again: `<store>/<table>/date=<UTC day>/<run id>.parquet`, bundles beside
+them. Appending looks at nothing but the run's own paths, so it costs the same however many runs are there.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from opsdebug_ci.bundle.durable import make_directory, write_durably
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model import Calibration, RunDocument
+from opsdebug_ci.store.bundles import list_bundles, only_match, put_bundle, read_bundle
 from opsdebug_ci.store.column import PARTITION
-from opsdebug_ci.store.durable import make_directory, write_durably
 from opsdebug_ci.store.encoding import RUN_ID, SUFFIX, decode_run, encode_run
 from opsdebug_ci.store.interface import BaselineStore
 from opsdebug_ci.store.marker import check_ours, read_format_version, write_marker
@@ -67,6 +68,22 @@ class DirectoryStore(BaselineStore):
                 write_durably(path, file.data)
         except OSError as error:
             self._refuse_write(error, str(error.filename))
+
+    def put_bundle(self, data: bytes) -> str:
+        try:
+            self._prepare()
+            return put_bundle(self._root, data)
+        except OSError as error:
+            self._refuse_write(error, str(error.filename))
+
+    def bundles(self) -> tuple[str, ...]:
+        return list_bundles(self._root) if self.exists() else ()
+
+    def bundle(self, sha256: str) -> bytes:
+        return read_bundle(self._root, sha256)
+
+    def find_bundle(self, prefix: str) -> str:
+        return only_match(self.bundles(), prefix, f"store `{self._root}`")
 
     def load(self, run_id: str) -> RunDocument:
         found = sorted(self.snapshot().glob(f"{runs.TABLE.name}/{PARTITION}=*/{run_id}{SUFFIX}"))

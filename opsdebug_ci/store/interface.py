@@ -43,6 +43,29 @@ class BaselineStore(ABC):
         """
 
     @abstractmethod
+    def put_bundle(self, data: bytes) -> str:
+        """Store a failure bundle durably and return its sha256; one that is there already stays as it is.
+
+        A run whose rows name bundles is appended after them, so that no row names what is not there.
+
+        Raises:
+            StoreError: it cannot be written here.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+
+    @abstractmethod
+    def bundles(self) -> tuple[str, ...]:
+        """sha256 of every stored bundle, sorted; none where there is no store."""
+
+    @abstractmethod
+    def bundle(self, sha256: str) -> bytes:
+        """The bytes of a stored bundle. Raises StoreError when it is not there, or does not hash to its name."""
+
+    @abstractmethod
+    def find_bundle(self, prefix: str) -> str:
+        """sha256 of the only stored bundle that starts with `prefix`. Raises UsageError when it is not one."""
+
+    @abstractmethod
     def load(self, run_id: str) -> RunDocument:
         """The document of a stored run. Raises StoreError when it is not there."""
 

@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 
 from opsdebug_ci import __version__
+from opsdebug_ci.bundle.durable import write_durably
 from opsdebug_ci.errors import StoreError, StoreFormatError
-from opsdebug_ci.store.durable import write_durably
 from opsdebug_ci.store.schema import FORMAT_VERSION
 
 MARKER = "opsdebug-store.json"

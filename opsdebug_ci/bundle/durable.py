@@ -1,0 +1,60 @@
+"""Files that appear whole, and stay after a power cut.
+
+Decides the procedure: write under a temporary name in the same directory, fsync the file, rename, fsync the
+directory. Readers skip temporary names, so what a crash leaves behind is invisible.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Union
+
+TEMPORARY_PREFIX = ".opsdebug-"
+"""Every temporary name starts so; its suffix keeps it out of every listing by suffix."""
+
+Data = Union[bytes, memoryview]
+"""What is written."""
+
+
+def write_durably(path: Path, data: Data) -> None:
+    """Put `data` at `path`: whole or not at all, whoever else writes there, and there to stay."""
+    _write(path, data, durable=True)
+    _sync_directory(path.parent)
+
+
+def write_whole(path: Path, data: Data) -> None:
+    """Put `data` at `path`, whole or not at all; it may be gone after a power cut, as scratch may."""
+    _write(path, data, durable=False)
+
+
+def make_directory(path: Path) -> None:
+    """Create one directory, whose parent exists; not an error when it is there already."""
+    if not path.is_dir():
+        path.mkdir(exist_ok=True)
+        _sync_directory(path.parent)
+
+
+def _write(path: Path, data: Data, *, durable: bool) -> None:
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.{secrets.token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _sync_directory(path: Path) -> None:
+    if os.name == "nt":  # NOTE: Windows cannot open a directory, and flushes its entries with the file.
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
