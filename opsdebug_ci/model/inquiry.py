@@ -14,6 +14,7 @@ from opsdebug_ci.model.attribution import RegionReading
 from opsdebug_ci.model.document import CaseDocument
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.health import HealthEvent
+from opsdebug_ci.model.memory import PageInquiry
 from opsdebug_ci.model.trace import Step
 from opsdebug_ci.model.vocabulary import CheckpointMode, Verdict
 
@@ -103,3 +104,6 @@ class TraceDocument:
 
     exit_code: int
     """As in `AttributionDocument`."""
+
+    pages: PageInquiry | None = None
+    """What the case did to watched pages; None: it was not asked."""

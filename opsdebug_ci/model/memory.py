@@ -157,3 +157,51 @@ class PageFault:
 
     argument: str | None = None
     """Whose storage; None: it was not told apart."""
+
+    source: str | None = None
+    """That line of code; None: it could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLaunch:
+    """One launch under watched pages."""
+
+    mode: PageMode
+    """Which pages were watched."""
+
+    alignment: int
+    """Bytes that the beginnings of storages were multiples of."""
+
+    protected: bool
+    """False: pages were open, so that what died there died of something else."""
+
+    died: bool
+    """It ended its process as one does that touches a protected page."""
+
+    place: str | None = None
+    """`file:line` in the user's code where it died."""
+
+    frames: tuple[str, ...] = ()
+    """Where it died, innermost last, `file:line function`."""
+
+    reason: str | None = None
+    """Why nothing was learnt of it; None: something was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageInquiry:
+    """What a case did to watched pages."""
+
+    launches: tuple[PageLaunch, ...]
+    """In the order they were made."""
+
+    faults: tuple[PageFault, ...]
+    """At most the first of each access on each side: a process dies once."""
+
+    notes: tuple[str, ...]
+    """What a reader must know."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether any launch could be watched at all."""
+        return any(launch.reason is None for launch in self.launches)

@@ -125,6 +125,12 @@ class PageCase:
     inputs: StoredInputs | None = None
     """Inputs kept from an earlier run; None: made from the case."""
 
+    alignment: int = 1
+    """Bytes that the beginnings of storages are multiples of; up to one less lies between an end and watched pages."""
+
+    protected: bool = True
+    """False: storages lie at the same places, but every page may be touched."""
+
 
 Request = Union[Describe, RunCase, AttributeCase, TraceCase, KeepInputs, PageCase, Calibrate, Identify]
 """Control side to worker."""
@@ -177,6 +183,9 @@ class PagesKept:
 
     reason: str | None = None
     """Why not, or what the launch ended in instead."""
+
+    results: bool = True
+    """What the operator allocates through the framework was watched too."""
 
 
 Reply = Union[Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, KeptInputs, PagesKept, Calibration, Machine]

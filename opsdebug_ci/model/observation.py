@@ -193,6 +193,12 @@ class ProcessFacts:
     log_tail: str
     """Last 2,000 characters of what it wrote to standard output and standard error."""
 
+    frames: tuple[str, ...] = ()
+    """Where a fatal signal met it, innermost last, `file:line function`, at most 12; empty: it did not say."""
+
+    place: str | None = None
+    """`file:line` of the innermost of them in code that is neither installed nor ours; None: there is none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
