@@ -10,6 +10,7 @@ from opsdebug_ci.judge.command import rerun
 from opsdebug_ci.judge.rules import CAUSES, ENDINGS, REMARKS, Subject
 from opsdebug_ci.model import Contract, MemoryReading, ReferenceKind, Side, Verdict
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.hunt import HuntReading
 from opsdebug_ci.model.vocabulary import Cause, Family, Layout
 
 OUTSIDE = MemoryReading(argument="x", side=Side.GAP, bytes_changed=64, first_offset=-16)
@@ -95,6 +96,18 @@ PLANTED = {
         "12 output elements changed their bits between two launches on the same inputs, "
         "although the contract promises `deterministic=True`",
     ),
+    "hunted race": (
+        ran(output(), repeat_mismatches=2, hunt=HuntReading(launches=1000, odd=3, distinct=2, first_odd=412)),
+        "nondeterminism_race",
+        "2 output elements changed their bits in 3 of 1,000 launches on the same inputs (0.3 %, 95 %: 0.102 to 0.878 "
+        "%), first in launch 412, although the contract promises `deterministic=True`",
+    ),
+    "lost device": (
+        raised("AcceleratorError", "CUDA error: an illegal memory access was encountered"),
+        "crash_segfault",
+        "the operator lost the device: AcceleratorError: CUDA error: an illegal memory access was encountered "
+        "(at ops.py:7 softmax)",
+    ),
     "wrong value": (
         ran(output(rejected=12, compared=16384, bad="1.25 for 1 allowed 0.001 at 3,17")),
         "unknown",
@@ -121,6 +134,13 @@ def test_planted_defect_is_named(name):
     observation, cause, statement = PLANTED[name]
     top = judged(observation).findings[0]
     assert (str(top.cause), top.statement) == (cause, statement)
+
+
+def test_a_victim_of_a_lost_device_passes_with_a_remark():
+    judgement = judged(ran(output(), rerun="in a process that had run other cases before, it ended in: CUDA error"))
+    (remark,) = judgement.findings
+    assert (judgement.verdict, str(remark.blame)) == (Verdict.PASS, "runtime")
+    assert remark.statement.endswith("it ended in: CUDA error; alone in a fresh process it did not")
 
 
 CLEAN = [ran(output()), ran(output(kind="reduction", bad="1.0001 for 1 allowed 0.001")), ended("skipped", reason="-")]

@@ -36,8 +36,10 @@ def case_of(
     )
 
 
-def run(operator: Operator, *, repeats: int = 1, **fields: object) -> Observation:
-    return run_case(operator, RunCase(case=case_of(operator, **fields), repeats=repeats), lambda breadcrumb: None)
+def run(operator: Operator, *, repeats: int = 1, hunt_s: float = 30.0, **fields: object) -> Observation:
+    return run_case(
+        operator, RunCase(case=case_of(operator, **fields), repeats=repeats, hunt_s=hunt_s), lambda breadcrumb: None
+    )
 
 
 def trail_of(operator: Operator, **fields: object) -> list[str]:

@@ -12,6 +12,7 @@ from opsdebug_ci.judge.rules.broken_reference import broken_reference
 from opsdebug_ci.judge.rules.cheating import lost_work, stale_result
 from opsdebug_ci.judge.rules.clues import clues
 from opsdebug_ci.judge.rules.crash import crash
+from opsdebug_ci.judge.rules.device import lost_device, suffered
 from opsdebug_ci.judge.rules.dissent import dissent
 from opsdebug_ci.judge.rules.exception import exception
 from opsdebug_ci.judge.rules.hang import hang
@@ -36,7 +37,7 @@ from opsdebug_ci.judge.rules.zero_dim import zero_dim
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Blame, Cause, Verdict
 
-ENDINGS: tuple[Rule, ...] = (crash, hang, memory_limit, breakage)
+ENDINGS: tuple[Rule, ...] = (crash, lost_device, hang, memory_limit, breakage)
 """What broke or ended the worker, whoever is to blame. Silent where the operator ran or raised."""
 
 CAUSES: tuple[Rule, ...] = (
@@ -70,6 +71,7 @@ REMARKS: tuple[Rule, ...] = (
     nothing_compared,
     own_work,
     opcheck,
+    suffered,
 )
 """What a reader should know whatever the verdict."""
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.judge.rules.rule import Evidence, Subject
 from opsdebug_ci.model.finding import Finding
+from opsdebug_ci.model.hunt import HuntReading
 from opsdebug_ci.model.vocabulary import Cause
+from opsdebug_ci.model.wilson import wilson
 
 MORE_LAUNCHES = ("--repeat", "10")
 """Ten launches show an every-other-launch race with probability 1 - 2**-9."""
@@ -15,12 +17,35 @@ MORE_LAUNCHES = ("--repeat", "10")
 
 def nondeterminism(subject: Subject) -> Iterator[Finding]:
     """Fires when two launches differ and the contract promises they do not. Silent when it promises nothing."""
-    count = subject.observation.repeat_mismatches
-    if count and subject.contract.deterministic:
-        statement = (
-            f"{quantity(count, 'output element')} changed {'its' if count == 1 else 'their'} bits between two launches "
-            "on the same inputs, although the contract promises `deterministic=True`"
-        )
-        evidence: Evidence = {"repeat_mismatches": count}
-        confidence = 0.6 if subject.observation.unwritten else 0.9
-        yield subject.finding(Cause.NONDETERMINISM_RACE, confidence, statement, evidence, options=MORE_LAUNCHES)
+    observation = subject.observation
+    count, hunt = observation.repeat_mismatches, observation.hunt
+    if not subject.contract.deterministic or not (count or (hunt is not None and hunt.raised)):
+        return
+    evidence: Evidence = {"repeat_mismatches": count}
+    said = "between two launches on the same inputs"
+    options = MORE_LAUNCHES
+    if hunt is not None and hunt.odd:
+        evidence = {**evidence, "launches": hunt.launches, "odd": hunt.odd, "distinct": hunt.distinct}
+        said = hunt_text(hunt)
+        options = ("--repeat", str(hunt.launches))
+    changed = (
+        f"{quantity(count, 'output element')} changed {'its' if count == 1 else 'their'} bits "
+        if count
+        else "the operator failed "
+    )
+    statement = f"{changed}{said}, although the contract promises `deterministic=True`"
+    yield subject.finding(
+        Cause.NONDETERMINISM_RACE, 0.6 if observation.unwritten else 0.9, statement, evidence, options=options
+    )
+
+
+def hunt_text(hunt: HuntReading) -> str:
+    """`in 3 of 1,000 launches on the same inputs (0.3 %, 95 %: 0.102 to 0.878 %), first in launch 412`."""
+    rate = wilson(hunt.odd, hunt.launches)
+    share, low, high = (f"{100 * value:.3g}" for value in (hunt.odd / hunt.launches, rate.low, rate.high))
+    raised = f", {hunt.raised} of them by an exception" if hunt.raised else ""
+    launches = quantity(hunt.launches, "launch", "launches")
+    return (
+        f"in {hunt.odd:,} of {launches} on the same inputs ({share} %, 95 %: {low} to {high} %), "
+        f"first in launch {hunt.first_odd:,}{raised}"
+    )
