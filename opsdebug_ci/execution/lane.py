@@ -81,6 +81,7 @@ class Lane:
         self._failed_starts = failed_starts
         self._client: WorkerClient | None = None
         self._described: Describe | None = None
+        self._served = False
 
     def ask(self, request: Request, expected: type[Answer], timeout_s: float) -> Answer | Death:
         """Ask the worker, started if need be, something that needs no operators.
@@ -131,6 +132,7 @@ class Lane:
         self, case: Case, request: Request, expected: type[AboutCase], operators: Describe
     ) -> AboutCase | Death:
         client = self._prepared(operators)
+        self._served = True
         answer = client.ask(request, expected, self._limits.timeout_s, self._limits.memory_bytes)
         if not isinstance(answer, Death) and answer.case_id != case.id:
             self.retire()
@@ -165,6 +167,12 @@ class Lane:
             self._launcher.release(self._client.worker)
         self._client = None
         self._described = None
+        self._served = False
+
+    def renew(self) -> None:
+        """See to it that the next case comes to a worker that has seen none."""
+        if self._served:
+            self.retire()
 
 
 def _told_before(death: Death) -> Observation | None:

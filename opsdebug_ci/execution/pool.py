@@ -29,6 +29,7 @@ from opsdebug_ci.execution.environment import worker_environment
 from opsdebug_ci.execution.lane import AboutCase, FailedStarts, Lane, Limits, describe_death
 from opsdebug_ci.execution.launch import PACKAGE, Launcher
 from opsdebug_ci.execution.memory import can_watch
+from opsdebug_ci.execution.series import Series, batches, make_tries
 from opsdebug_ci.model import Calibration, Case, Catalogue, DiscoveryFault, Machine, Observation
 from opsdebug_ci.model.message import (
     AttributeCase,
@@ -165,6 +166,30 @@ class WorkerPool:
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def series(self, wanted: Iterable[Series]) -> Generator[str, None, None]:
+        """Make series of tries, each batch of them in a fresh worker; yields a series' key as a batch of it ends.
+
+        Batches are handed out in the given order, and run in parallel.
+
+        Raises:
+            InternalError: no operators were described before.
+        """
+        operators = self._operators
+        if operators is None:
+            raise InternalError("`series` was called before `describe`; wanted the operators described first")
+        futures = {
+            self._executor.submit(self._borrowing, lambda lane, batch=batch: make_tries(lane, batch, operators)): batch
+            for series in wanted
+            for batch in batches(series)
+        }
+        try:
+            for future in as_completed(futures):
+                future.result()
+                yield futures[future].key
         finally:
             for future in futures:
                 future.cancel()
