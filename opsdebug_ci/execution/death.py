@@ -10,6 +10,7 @@ import re
 import signal
 from dataclasses import dataclass
 
+from opsdebug_ci.execution.last_frames import own_frame, place_of
 from opsdebug_ci.model import Case, Observation, Phase, ProcessFacts, Status
 from opsdebug_ci.model.message import Breadcrumb
 from opsdebug_ci.model.vocabulary import Word
@@ -50,6 +51,9 @@ class Death:
     log_tail: str
     """End of what it printed during this request."""
 
+    frames: tuple[str, ...] = ()
+    """Where a fatal signal met it, innermost last."""
+
     @property
     def facts(self) -> ProcessFacts:
         """The part of this that is reported."""
@@ -59,6 +63,8 @@ class Death:
             phase=Phase.DISCOVER if self.breadcrumb is None else self.breadcrumb.phase,
             detail=None if self.breadcrumb is None else self.breadcrumb.detail,
             log_tail=self.log_tail,
+            frames=self.frames,
+            place=place_of(own_frame(self.frames)),
         )
 
     @property
@@ -89,7 +95,13 @@ def ended_by_memory_error(log_tail: str) -> bool:
 
 def observe_death(case: Case, death: Death) -> Observation:
     """The observation of a case whose worker ended instead of answering."""
-    return Observation(case_id=case.id, status=status_of(death), reason=f"{death.sentence}.", process=death.facts)
+    return Observation(
+        case_id=case.id,
+        status=status_of(death),
+        reason=f"{death.sentence}.",
+        process=death.facts,
+        inputs_digest=None if death.breadcrumb is None else death.breadcrumb.inputs_digest,
+    )
 
 
 def status_of(death: Death) -> Status:

@@ -18,6 +18,7 @@ from typing import TypeVar, final
 from opsdebug_ci.errors import WorkerError
 from opsdebug_ci.execution.channel import Channel
 from opsdebug_ci.execution.death import LOG_TAIL, Death, Ending, ended_by_memory_error, signal_name
+from opsdebug_ci.execution.last_frames import READ_BYTES, last_frames
 from opsdebug_ci.execution.launch import WorkerProcess
 from opsdebug_ci.execution.memory import oom_kills, resident_bytes
 from opsdebug_ci.execution.wire_reader import read_reply
@@ -163,19 +164,19 @@ class WorkerClient:
             return self._end(Ending.PROTOCOL, "stopped because it closed the pipe it answers on")
         # NOTE: the leader is reaped, but its group keeps its number as long as anything of it lives.
         self.worker.kill()
-        tail = self._log_tail()
-        if ended_by_memory_error(tail) or (code == -signal.SIGKILL and oom_kills() > watch.oom_kills):
-            return self._death(Ending.OUT_OF_MEMORY, "out of memory", tail)
+        log = self._log()
+        if ended_by_memory_error(log) or (code == -signal.SIGKILL and oom_kills() > watch.oom_kills):
+            return self._death(Ending.OUT_OF_MEMORY, "out of memory", log)
         if code < 0:
-            return self._death(Ending.SIGNAL, f"killed by {signal_name(-code)}", tail)
-        return self._death(Ending.EXIT, f"ended by an exit with status {code}", tail)
+            return self._death(Ending.SIGNAL, f"killed by {signal_name(-code)}", log)
+        return self._death(Ending.EXIT, f"ended by an exit with status {code}", log)
 
     def _end(self, ending: Ending, how: str) -> Death:
         self.worker.kill()
         self._process.wait()
-        return self._death(ending, how, self._log_tail())
+        return self._death(ending, how, self._log())
 
-    def _death(self, ending: Ending, how: str, log_tail: str) -> Death:
+    def _death(self, ending: Ending, how: str, log: str) -> Death:
         code = self._process.returncode
         return Death(
             ending=ending,
@@ -183,7 +184,8 @@ class WorkerClient:
             breadcrumb=self._breadcrumb,
             signal=signal_name(-code) if code < 0 else None,
             exit_code=code if code >= 0 else None,
-            log_tail=log_tail,
+            log_tail=log[-LOG_TAIL:],
+            frames=last_frames(log),
         )
 
     def _print_traceback(self) -> None:
@@ -196,8 +198,9 @@ class WorkerClient:
         if self.worker.log.stat().st_size > LOG_LIMIT:
             os.truncate(self.worker.log, 0)
 
-    def _log_tail(self) -> str:
+    def _log(self) -> str:
+        """End of what it printed during this request."""
         with self.worker.log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
-            log.seek(max(0, size - 4 * LOG_TAIL))  # a character is at most four bytes
-            return log.read().decode(errors="replace")[-LOG_TAIL:]
+            log.seek(max(0, size - READ_BYTES))
+            return log.read().decode(errors="replace")

@@ -1,0 +1,59 @@
+"""Where a fatal signal met a worker, out of what its interpreter printed then (docs.python.org/3/library/faulthandler).
+
+Decides which thread it met, and which of its frames is the person's own code. The log's last characters would not do:
+behind the frames stand other threads and a list of extension modules, and the innermost frame comes first.
+"""
+
+from __future__ import annotations
+
+import re
+
+from opsdebug_ci.execution.launch import PACKAGE
+
+MAX_FRAMES = 12
+"""Innermost frames kept."""
+
+READ_BYTES = 1 << 18
+"""End of the log that is searched: faulthandler prints at most 100 frames a thread, with names of at most 500 bytes."""
+
+_FATAL = "Fatal Python error: "
+_THREAD = re.compile(r"^(?P<current>Current thread|Thread) .*\(most recent call first\):$")
+_FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.+)$')
+_INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]|^<")
+"""Parts of a path below which nobody writes operators; the worker's interpreter need not be ours, so it is not asked."""
+
+
+def last_frames(log: str) -> tuple[str, ...]:
+    """Frames of the thread that the last fatal signal in `log` met, innermost last; empty when there is none."""
+    _, fatal, report = log.rpartition(_FATAL)
+    if not fatal:
+        return ()
+    threads: list[tuple[bool, list[str]]] = []
+    for line in report.splitlines():
+        header, frame = _THREAD.match(line), _FRAME.match(line)
+        if header:
+            threads.append((header["current"].startswith("Current"), []))
+        elif frame and threads:
+            threads[-1][1].append(f"{frame['file']}:{frame['line']} {frame['function']}")
+    # A signal that met a thread without Python frames, e.g. one of OpenMP's, names none: then the oldest, the last.
+    met = [frames for current, frames in threads if current] or [frames for _, frames in threads[-1:]]
+    return tuple(reversed(met[0][:MAX_FRAMES])) if met else ()
+
+
+def own_frame(frames: tuple[str, ...]) -> str | None:
+    """The innermost frame in code that is neither installed nor ours, `file:line function`; None: there is none.
+
+    The operators that come with us count as somebody's own.
+    """
+    return next((frame for frame in reversed(frames) if _is_own(frame)), None)
+
+
+def place_of(frame: str | None) -> str | None:
+    """`file:line` of a frame."""
+    return None if frame is None else frame.rpartition(" ")[0]
+
+
+def _is_own(frame: str) -> bool:
+    if frame.startswith(f"{PACKAGE}/catalogue/"):
+        return True
+    return not frame.startswith(f"{PACKAGE}/") and _INSTALLED.search(frame.rpartition(":")[0]) is None
