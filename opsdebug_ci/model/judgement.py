@@ -79,6 +79,9 @@ class Group:
     bundle: str | None = None
     """sha256 of the bundle to replay: that of the smallest case, shrunk where that worked."""
 
+    replay: str | None = None
+    """Command that replays it; None: there is no bundle."""
+
     boundary: str | None = None
     """Nearest failing and passing case, e.g. `fails at n=129, passes at n=128`."""
 

@@ -40,6 +40,7 @@ def document(
     summary: Summary,
     *,
     fingerprints: Mapping[str, str],
+    bundles: Mapping[str, str] | None = None,
     unchanged: tuple[str, ...] = (),
     unavailable: tuple[Unavailable, ...] = (),
     sources: tuple[OperatorSource, ...] = (),
@@ -52,6 +53,7 @@ def document(
         judgements: every judged case, in plan order.
         summary: what they come to.
         fingerprints: case id -> fingerprint, of the cases that failed.
+        bundles: case id -> sha256 of the bundle, of the cases that failed.
         unchanged: operators left out because nothing of theirs changed.
         unavailable: operators that cannot run on this machine.
         sources: where operators are defined.
@@ -60,7 +62,7 @@ def document(
     return RunDocument(
         schema=RUN_SCHEMA,
         run=record,
-        observations=tuple(_observation(judgement, fingerprints) for judgement in judgements),
+        observations=tuple(_observation(judgement, fingerprints, bundles or {}) for judgement in judgements),
         summary=summary,
         next=(RUN_ALL,) if unchanged and not judgements else _next(record, judgements, summary),
         stage=None if record.stage is Stage.RUN else str(record.stage),
@@ -71,7 +73,9 @@ def document(
     )
 
 
-def _observation(judgement: Judgement, fingerprints: Mapping[str, str]) -> ObservationDocument:
+def _observation(
+    judgement: Judgement, fingerprints: Mapping[str, str], bundles: Mapping[str, str]
+) -> ObservationDocument:
     observation = judgement.observation
     worst = observation.worst_output
     return ObservationDocument(
@@ -84,6 +88,7 @@ def _observation(judgement: Judgement, fingerprints: Mapping[str, str]) -> Obser
         findings=judgement.findings,
         timing=None if observation.durations is None else _timing(observation.durations),
         fingerprint=fingerprints.get(judgement.case.id),
+        bundle=bundles.get(judgement.case.id),
     )
 
 

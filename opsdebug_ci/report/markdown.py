@@ -76,8 +76,10 @@ def _group(document: RunDocument, group: Group) -> str:
         f"- **{md_text(group.operator)}**: {group.cause}{blame}, {group.count:,}x. "
         f"{md_text(group.statement, STATEMENT_LIMIT)}"
     ]
-    if finding is not None:
-        lines.append(f"  Reproduce: {md_code(finding.next)}")
+    lines += [f"  {md_text(fact, STATEMENT_LIMIT)}" for fact in rollup.group_facts(group)]
+    again = group.replay or (finding.next if finding is not None else None)
+    if again is not None:
+        lines.append(f"  Reproduce: {md_code(again)}")
     return "  \n".join(lines)
 
 

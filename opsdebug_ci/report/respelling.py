@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from opsdebug_ci.model.document import ObservationDocument, RunDocument
+from opsdebug_ci.model.judgement import Group
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "run": ("--config", "--python", "--timeout", "--repeat"),
@@ -18,6 +19,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "trace": ("--config", "--python", "--timeout"),
     "ci": ("--config", "--python", "--timeout", "--store"),
     "sql": ("--config", "--store"),
+    "replay": ("--config", "--python", "--timeout", "--store"),
+    "failures": ("--config", "--store"),
     "doctor": ("--config",),
 }
 """Options that a command of `opsdebug` must be given again."""
@@ -32,7 +35,12 @@ def respelled(document: RunDocument, options: Mapping[str, str | None]) -> RunDo
         document,
         next=tuple(spelled(command, given) for command in document.next),
         observations=tuple(_observation(observation, given) for observation in document.observations),
+        summary=replace(document.summary, groups=tuple(_group(group, given) for group in document.summary.groups)),
     )
+
+
+def _group(group: Group, given: Mapping[str, str]) -> Group:
+    return group if group.replay is None else replace(group, replay=spelled(group.replay, given))
 
 
 def _observation(observation: ObservationDocument, given: Mapping[str, str]) -> ObservationDocument:

@@ -144,6 +144,12 @@ def representative(document: RunDocument, group: Group) -> ObservationDocument |
     return next((o for o in document.observations if o.case.id == first), None)
 
 
+def group_facts(group: Group) -> tuple[str, ...]:
+    """What is known of a group beyond its representative: where it begins, what fails and what passes, what it is."""
+    where = (group.boundary, *group.separators)
+    return tuple(line for line in (*where, group.why) if line)
+
+
 def amber_cases(document: RunDocument) -> int:
     """Passing cases with an output in the amber zone."""
     return sum(

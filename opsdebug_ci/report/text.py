@@ -83,9 +83,11 @@ def _group(document: RunDocument, number: int, group: Group) -> list[str]:
     return [
         f"  {number}. {plain(group.operator, _NAME_WIDTH)}: {group.cause}{blame}, {cases}, {group.fingerprint}",
         f"     {plain(group.statement)}",
+        *(f"     {plain(line)}" for line in rollup.group_facts(group)),
         *(f"     {line}" for line in ([] if case is None else short_lines(case))),
         *([f"     next: {plain(finding.next)}"] if finding is not None else []),
         *([f"     then: {plain(look)}"] if look is not None else []),
+        *([f"     replay: {plain(group.replay)}"] if group.replay is not None else []),
     ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from judge_notation import judged, output, ran
 from report_notation import run_document
@@ -42,3 +44,10 @@ def test_what_was_given_replaces_what_a_finding_advises() -> None:
     assert advised.endswith(" --repeat 10")
     again = respelled(raced, {"--repeat": "50"}).observations[0].findings[0].next
     assert again == advised.replace(" --repeat 10", " --repeat 50")
+
+
+def test_a_replay_is_told_what_it_needs() -> None:
+    group = replace(FAILED.summary.groups[0], bundle="ab" * 32, replay="opsdebug replay abababababab")
+    document = replace(FAILED, summary=replace(FAILED.summary, groups=(group,)))
+    again = respelled(document, {"--config": "x.toml", "--repeat": "3"}).summary.groups[0]
+    assert again.replay == "opsdebug replay abababababab --config x.toml"

@@ -10,7 +10,7 @@ from judge_notation import ended, judged, output, quantiles, raised, ran, vote
 from report_notation import BAD, GOOD, demo, run_document
 
 from opsdebug_ci.model import Gate, Stage
-from opsdebug_ci.report import text
+from opsdebug_ci.report import markdown, text
 from opsdebug_ci.report.readings import output_lines
 from opsdebug_ci.report.table import aligned
 
@@ -277,3 +277,20 @@ def test_table_lines_up_with_wide_characters():
 
 def test_report_is_the_same_every_time():
     assert text(demo(), 2) == text(replace(demo()), 2)
+
+
+def test_a_group_says_where_it_begins_and_how_to_replay_it():
+    document = run_document([judged(ran(output(rejected=1, over_tolerance=1)), operator="gelu")])
+    group = replace(
+        document.summary.groups[0],
+        boundary="fails at N=129, passes at N=128",
+        separators=("fails where N % 16 != 0 (14 of 14 failing, 0 of 58 passing)",),
+        why="same step, tail zone",
+        replay="opsdebug replay abababababab",
+    )
+    told = replace(document, summary=replace(document.summary, groups=(group,)))
+    lines = [line.strip() for line in text(told).splitlines()]
+    start = lines.index("fails at N=129, passes at N=128")
+    assert lines[start + 1 : start + 3] == [group.separators[0], group.why]
+    assert "replay: opsdebug replay abababababab" in lines
+    assert "Reproduce: `opsdebug replay abababababab`" in markdown(told)
