@@ -33,6 +33,8 @@ class ValueKind(Word):
     INT = "int"
     FLOAT = "float"
     """`text` as `float.hex` writes it."""
+    COMPLEX = "complex"
+    """`text` is both parts as `float.hex` writes them, with a space between."""
     BOOL = "bool"
     STR = "str"
     NONE = "none"

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.errors import DeclarationError, InputsError, Unsupported
+from opsdebug_ci.guard import clone_values
 from opsdebug_ci.inputs import declared_values, to_device
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.operators import Arguments, Operator, call_problem, written_names
@@ -28,6 +29,12 @@ def make_arguments(operator: Operator, case: Case) -> Arguments:
         values = to_device(made, torch.device(case.device))
         return Arguments(names=tuple(values), values=tuple(values.values()))
     return _own_arguments(operator, case)
+
+
+def private_arguments(operator: Operator, case: Case) -> Arguments:
+    """What `make_arguments` makes, with arrays and dicts that the operator's own code may still hold copied too."""
+    made = make_arguments(operator, case)
+    return Arguments(names=made.names, values=clone_values(made.values), by_keyword=made.by_keyword)
 
 
 def _declared_written(operator: Operator) -> frozenset[str]:

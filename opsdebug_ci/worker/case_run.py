@@ -21,7 +21,6 @@ from functools import partial
 import torch
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
-from opsdebug_ci.guard import clone_values
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.device_fault import context_lost
 from opsdebug_ci.model.message import Breadcrumb, RunCase
@@ -33,15 +32,16 @@ from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.regions import located
 from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
-from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.hunt import Catch, hunt
+from opsdebug_ci.worker.input_table import table_of
 from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.pairing import beside
+from opsdebug_ci.worker.preservation import inputs_of, with_digest
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties import is_everyday, readings
@@ -87,7 +87,9 @@ def _run(
     try:
         with isolated(case.seed):
             check_domain(operator, case)
-            made = _private(make_arguments(operator, case)) if arguments is None else arguments
+            made = inputs_of(operator, case, request.inputs) if arguments is None else arguments
+            digest = None if trail is _silent else table_of(made).digest
+            trail = partial(with_digest, trail, digest)
             subject = operator
             if case.direction is Direction.BACKWARD:
                 trail(Breadcrumb(phase=Phase.REFERENCE, detail="gradients"))
@@ -111,7 +113,7 @@ def _run(
         explaining=explaining,
         witness=witness,
     )
-    return run.observe()
+    return replace(run.observe(), inputs_digest=digest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,11 +287,6 @@ class _CaseRun:
         return Durations(
             total_ns=time.perf_counter_ns() - self.started_ns, function_ns=function_ns, reference_ns=reference_ns
         )
-
-
-def _private(made: Arguments) -> Arguments:
-    """With arrays and dicts that the operator's own code may still hold copied, as tensors were when they were made."""
-    return Arguments(names=made.names, values=clone_values(made.values), by_keyword=made.by_keyword)
 
 
 def _silent(_: Breadcrumb) -> None:

@@ -22,6 +22,8 @@ from opsdebug_ci.model.message import (
     Calibrate,
     Describe,
     Identify,
+    KeepInputs,
+    KeptInputs,
     Reply,
     RunCase,
     TraceCase,
@@ -36,9 +38,14 @@ from opsdebug_ci.worker.attribution import attribute
 from opsdebug_ci.worker.case_run import run_case
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.machine import identify
+from opsdebug_ci.worker.preservation import keep_inputs
 from opsdebug_ci.worker.tracing import trace
 
 Answer = TypeVar("Answer")
+
+
+REQUESTS = (Describe, RunCase, AttributeCase, TraceCase, KeepInputs, Calibrate, Identify)
+"""Everything that can be asked."""
 
 
 def serve(request_fd: int, reply_fd: int) -> None:
@@ -46,7 +53,7 @@ def serve(request_fd: int, reply_fd: int) -> None:
     session = _Session(reply_fd)
     with open(request_fd, encoding="utf-8") as requests:
         for line in requests:
-            session.answer(decode(line, Describe, RunCase, AttributeCase, TraceCase, Calibrate, Identify))
+            session.answer(decode(line, *REQUESTS))
 
 
 class _Session:
@@ -67,6 +74,10 @@ class _Session:
         elif isinstance(request, TraceCase):
             told = self._of_case(request.case, lambda operator: trace(operator, request, self._send))
             self._send(told if isinstance(told, CaseTrace) else _untraced(request.case, told))
+        elif isinstance(request, KeepInputs):
+            self._send(Breadcrumb(phase=Phase.INPUTS))
+            kept = self._of_case(request.case, lambda operator: keep_inputs(operator, request))
+            self._send(kept if isinstance(kept, KeptInputs) else _unkept(request.case, kept))
         elif isinstance(request, Calibrate):
             self._send(self._calibrate(request))
         elif isinstance(request, Identify):
@@ -111,3 +122,7 @@ def _unread(case: Case, observation: Observation) -> Attribution:
 
 def _untraced(case: Case, observation: Observation) -> CaseTrace:
     return CaseTrace(case_id=case.id, observation=observation)
+
+
+def _unkept(case: Case, observation: Observation) -> KeptInputs:
+    return KeptInputs(case_id=case.id, table=None, reason=observation.reason)
