@@ -20,7 +20,7 @@ _FATAL = "Fatal Python error: "
 _THREAD = re.compile(r"^(?P<current>Current thread|Thread) .*\(most recent call first\):$")
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.+)$')
 _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]|^<")
-"""Parts of a path below which nobody writes operators; the worker's interpreter need not be ours, so it is not asked."""
+"""Parts of paths below which nobody writes operators. The worker's interpreter may be another, so ours is not asked."""
 
 
 def last_frames(log: str) -> tuple[str, ...]:
