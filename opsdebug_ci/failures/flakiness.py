@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from opsdebug_ci.model.vocabulary import Word
+from opsdebug_ci.model.replay import Steadiness
 from opsdebug_ci.model.wilson import Z, wilson
 
 ALWAYS = 0.9
@@ -20,21 +20,12 @@ MISSED = 0.01
 """Chance at which a failure of the assumed rate may stay away in all of its tries."""
 
 
-class Steadiness(Word):
-    """How steadily a failure shows on the same bytes."""
-
-    DETERMINISTIC = "deterministic"
-    """The rate is above ALWAYS, with 97.5 % confidence."""
-    FLAKY = "flaky"
-    """The rate lies between SELDOM and ALWAYS, with 95 % confidence."""
-    UNSETTLED = "unsettled"
-    """It showed, but the tries are too few to say which."""
-    UNREPRODUCED = "unreproduced"
-    """It did not show. That is no proof that it is gone."""
-
-
 def steadiness(failed: int, tries: int) -> Steadiness:
-    """The class of a failure that showed in `failed` of `tries` independent tries."""
+    """The class of a failure that showed in `failed` of `tries` independent tries.
+
+    `deterministic` where the whole 95 % interval of its rate lies above ALWAYS, `flaky` where it lies between SELDOM
+    and ALWAYS, `unsettled` where it does neither, `unreproduced` where nothing showed.
+    """
     rate = wilson(failed, tries)
     if failed == 0:
         return Steadiness.UNREPRODUCED

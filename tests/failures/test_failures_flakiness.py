@@ -12,12 +12,12 @@ from opsdebug_ci.failures.flakiness import (
     ALWAYS,
     MISSED,
     SELDOM,
-    Steadiness,
     clean_tries,
     failed_tries,
     steadiness,
     tries_to_see,
 )
+from opsdebug_ci.model.replay import Steadiness
 from opsdebug_ci.model.wilson import wilson
 
 
