@@ -179,5 +179,8 @@ class RunDocument:
     unchanged: tuple[str, ...] = ()
     """Operators left out by `--changed`: neither source nor dependencies changed."""
 
+    notes: tuple[str, ...] = ()
+    """What a reader must know beside the cases, e.g. why bundles hold no values."""
+
     sources: tuple[OperatorSource, ...] = ()
     """Where the operators with a known source are defined."""

@@ -44,6 +44,7 @@ def document(
     unchanged: tuple[str, ...] = (),
     unavailable: tuple[Unavailable, ...] = (),
     sources: tuple[OperatorSource, ...] = (),
+    notes: tuple[str, ...] = (),
     baseline: str | None = None,
 ) -> RunDocument:
     """The document of a run.
@@ -57,6 +58,7 @@ def document(
         unchanged: operators left out because nothing of theirs changed.
         unavailable: operators that cannot run on this machine.
         sources: where operators are defined.
+        notes: what a reader must know beside the cases.
         baseline: commit compared with, when there was one.
     """
     return RunDocument(
@@ -70,6 +72,7 @@ def document(
         unchanged=unchanged,
         unavailable=unavailable,
         sources=sources,
+        notes=notes,
     )
 
 

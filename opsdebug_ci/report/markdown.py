@@ -133,6 +133,7 @@ def _notes(document: RunDocument) -> list[str]:
         *([f"Amber, passing within the worst case: {amber:,}{causes}."] if amber else []),
         *([f"Judged by their own tolerance: {_names(overridden)}."] if overridden else []),
         *([f"Unchanged, not run: {_names(unchanged)}."] if unchanged else []),
+        *(f"Note: {md_text(note, STATEMENT_LIMIT)}." for note in document.notes[:_ROWS]),
         *([f"Not on this machine: {_names(unavailable)}."] if unavailable else []),
     ]
 

@@ -126,6 +126,7 @@ def _notes(document: RunDocument) -> list[str]:
         ),
         *([f"own tolerance (atol, rtol) instead of ours: {_names(overridden)}"] if overridden else []),
         *([f"unchanged, not run: {_names(document.unchanged)}"] if document.unchanged else []),
+        *(f"note: {plain(note)}" for note in document.notes),
         *(f"not here: {plain(o.operator, _NAME_WIDTH)}: {plain(o.reason)}" for o in document.unavailable),
     ]
 
