@@ -6,5 +6,9 @@ from opsdebug_ci.guard.fresh_memory import FILL_B as FILL_B
 from opsdebug_ci.guard.fresh_memory import fill_bytes as fill_bytes
 from opsdebug_ci.guard.fresh_memory import fresh_memory as fresh_memory
 from opsdebug_ci.guard.fresh_memory import soil_heap as soil_heap
+from opsdebug_ci.guard.grounds import Grounds as Grounds
+from opsdebug_ci.guard.grounds import Laid as Laid
+from opsdebug_ci.guard.grounds import ZoneFills as ZoneFills
+from opsdebug_ci.guard.patterns import Fill as Fill
 from opsdebug_ci.guard.storages import Snapshot as Snapshot
 from opsdebug_ci.guard.storages import clone_values as clone_values

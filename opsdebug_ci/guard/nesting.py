@@ -23,19 +23,33 @@ def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def strided_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """Tensors of an argument whose bytes can be compared, each by its place, e.g. `xs[0]`; arrays as their bytes."""
+    """Tensors of an argument whose bytes can be compared, each by its place, e.g. `xs[0]`; arrays too."""
     if isinstance(value, torch.Tensor):
         if has_bytes(value):
             yield name, value
     elif isinstance(value, np.ndarray):
-        if value.dtype != object and value.flags.c_contiguous and value.flags.writeable:
-            yield name, torch.from_numpy(value.reshape(-1).view(np.uint8))
+        if is_plain_memory(value) and value.flags.writeable:
+            yield name, _of_array(value)
     elif type(value) in (list, tuple):
         for position, item in enumerate(value):
             yield from strided_tensors(f"{name}[{position}]", item)
     elif type(value) is dict:
         for key, item in value.items():
             yield from strided_tensors(f"{name}[{key!r}]", item)
+
+
+def is_plain_memory(array: np.ndarray[Any, Any]) -> bool:
+    """Whether the elements lie side by side, as bytes."""
+    return array.dtype != object and bool(array.flags.c_contiguous or array.flags.f_contiguous)
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> torch.Tensor:
+    """Its memory in one dimension; as bytes where torch has no such dtype."""
+    flat = array.ravel(order="K")
+    try:
+        return torch.from_numpy(flat)
+    except (TypeError, ValueError):
+        return torch.from_numpy(flat.view(np.uint8))
 
 
 def has_bytes(tensor: torch.Tensor) -> bool:

@@ -15,13 +15,20 @@ SIZE = 4
 """Bytes of a float32."""
 
 
-def reading(argument: str, where: str, count: int, first: int) -> MemoryReading:
-    return MemoryReading(
-        argument=argument, side=Side.INSIDE if where == "inside" else Side.GAP, bytes_changed=count, first_offset=first
-    )
+Found = tuple[str, Side, int, int]
+
+
+def reading(argument: str, where: str, count: int, first: int) -> Found:
+    return (argument, Side.INSIDE if where == "inside" else Side.GAP, count, first)
 
 
 def changes(
+    arguments: dict[str, object], write: Callable[..., object], written: frozenset[str] = frozenset()
+) -> tuple[Found, ...]:
+    return tuple((r.argument, r.side, r.bytes_changed, r.first_offset) for r in read(arguments, write, written))
+
+
+def read(
     arguments: dict[str, object], write: Callable[..., object], written: frozenset[str] = frozenset()
 ) -> tuple[MemoryReading, ...]:
     snapshot = Snapshot(tuple(arguments), tuple(arguments.values()), written)
