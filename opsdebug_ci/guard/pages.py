@@ -8,7 +8,7 @@ Decides where a storage lies in its pages and which of them may be read or writt
     head_readable    the same, but they may be read
     inputs_readable  arguments that nobody may write lie in pages that can only be read
 
-Watched are the storages of the arguments and, but for the last mode, of whatever the operator makes through torch's
+Watched are the storages of the arguments and, in the first four, of whatever the operator makes through torch's
 dispatcher while it runs. Each keeps its size in bytes and its views. Deliberately catches nothing: the signal ends the
 process, so this belongs into a worker. Needs mmap(2) and mprotect(2), and tensors on the CPU.
 """
@@ -21,7 +21,7 @@ import functools
 import mmap
 import os
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,8 +113,11 @@ def watch_values(values: Sequence[Any], read_only: Sequence[bool], placement: Pl
 
 
 def watch_results(placement: Placement) -> AbstractContextManager[object]:
-    """Context in which new tensors of torch's operators lie in watched pages too, those inside custom ones included."""
-    return nullcontext() if placement.mode is PageMode.INPUTS_READABLE else _ResultsMode(placement)
+    """Context in which new tensors of torch's operators lie in such pages too, those inside custom ones included.
+
+    Also where no page beside them is watched: then stray writes meet free pages rather than the heap.
+    """
+    return _ResultsMode(placement)
 
 
 class _Region:
@@ -258,4 +261,5 @@ def _moved_array(
     key = -id(array)
     if key not in regions:
         regions[key] = _Region(dense.ravel(order="K").view(np.uint8), placement)
-    return np.ndarray(dense.shape, dense.dtype, buffer=regions[key].array, strides=dense.strides)
+    moved: np.ndarray[Any, Any] = np.ndarray(dense.shape, dense.dtype, buffer=regions[key].array, strides=dense.strides)
+    return moved

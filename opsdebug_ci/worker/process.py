@@ -24,6 +24,8 @@ from opsdebug_ci.model.message import (
     Identify,
     KeepInputs,
     KeptInputs,
+    PageCase,
+    PagesKept,
     Reply,
     RunCase,
     TraceCase,
@@ -38,13 +40,13 @@ from opsdebug_ci.worker.attribution import attribute
 from opsdebug_ci.worker.case_run import run_case
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.machine import identify
+from opsdebug_ci.worker.pages import keep_pages
 from opsdebug_ci.worker.preservation import keep_inputs
 from opsdebug_ci.worker.tracing import trace
 
 Answer = TypeVar("Answer")
 
-
-REQUESTS = (Describe, RunCase, AttributeCase, TraceCase, KeepInputs, Calibrate, Identify)
+REQUESTS = (Describe, RunCase, AttributeCase, TraceCase, KeepInputs, PageCase, Calibrate, Identify)
 """Everything that can be asked."""
 
 
@@ -78,6 +80,9 @@ class _Session:
             self._send(Breadcrumb(phase=Phase.INPUTS))
             kept = self._of_case(request.case, lambda operator: keep_inputs(operator, request))
             self._send(kept if isinstance(kept, KeptInputs) else _unkept(request.case, kept))
+        elif isinstance(request, PageCase):
+            spared = self._of_case(request.case, lambda operator: keep_pages(operator, request, self._send))
+            self._send(spared if isinstance(spared, PagesKept) else _unwatched(request.case, spared))
         elif isinstance(request, Calibrate):
             self._send(self._calibrate(request))
         elif isinstance(request, Identify):
@@ -126,3 +131,7 @@ def _untraced(case: Case, observation: Observation) -> CaseTrace:
 
 def _unkept(case: Case, observation: Observation) -> KeptInputs:
     return KeptInputs(case_id=case.id, table=None, reason=observation.reason)
+
+
+def _unwatched(case: Case, observation: Observation) -> PagesKept:
+    return PagesKept(case_id=case.id, watched=False, reason=observation.reason)

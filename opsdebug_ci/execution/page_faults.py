@@ -1,0 +1,193 @@
+"""What an operator did to memory that is not its own, from the launches its worker does not survive.
+
+Decides which launches are made and what their deaths mean together (worker side: `guard.pages`):
+
+    dies in tail, lives in tail_readable         it reads behind an end
+    dies in both, in the same frames             it writes there, or reads and writes
+    dies in both, in other frames                it reads at the first and writes at the second
+    dies in tail even where pages are open       it needs aligned memory, or dies of something else
+    dies in inputs_readable                      it writes an argument that nobody may write
+
+and likewise before a beginning, with head and head_readable. A launch that nothing depends on is not made, so an
+operator that touches nothing costs three. Deliberately judges nothing: reading behind an end may be by design.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+from collections.abc import Callable
+from typing import Union, final
+
+from opsdebug_ci.execution.last_frames import own_frame, place_of
+from opsdebug_ci.execution.pool import WorkerPool
+from opsdebug_ci.model import Case, Observation, Phase, Status
+from opsdebug_ci.model.bundle import StoredInputs
+from opsdebug_ci.model.memory import PageFault, PageInquiry, PageLaunch
+from opsdebug_ci.model.message import PageCase, PagesKept
+from opsdebug_ci.model.vocabulary import Access, PageMode, Side
+
+Ask = Callable[[PageCase], Union[PagesKept, Observation]]
+"""Has one launch made."""
+
+ALIGNMENTS = (1, 16, 64)
+"""Tried in this order until the operator lives on open pages: flush to the byte; what vectors of 128 bits and some
+kernels ask for; what the framework's own allocator on the CPU gives, c10::gAlignment."""
+
+PAGE_SIGNALS = ("SIGSEGV", "SIGBUS")
+"""What touching a protected page is answered with, on Linux and on macOS."""
+
+ONE_DEATH = "a process dies once: of each kind of access the first is told, further ones may follow it"
+RESULTS_OPEN = "the operator does not run while tensors of its own are watched; its arguments alone were"
+
+
+def page_faults(pool: WorkerPool, case: Case, inputs: StoredInputs | None = None) -> PageInquiry:
+    """Launch `case` under watched pages, at most a dozen times, and say what it touched.
+
+    Args:
+        pool: its workers die of the launches and are replaced.
+        case: what to launch.
+        inputs: kept inputs to launch it on; None: made from the case.
+    """
+    return inquire(lambda request: pool.about(request, PagesKept), case, inputs)
+
+
+def inquire(ask: Ask, case: Case, inputs: StoredInputs | None = None) -> PageInquiry:
+    """The same for any way of having launches made."""
+    inquiry = _Inquiry(ask, case, inputs)
+    with contextlib.suppress(_NothingLearntError):  # noted where it happened; what was found before stands
+        inquiry.watch()
+    return inquiry.told()
+
+
+class _NothingLearntError(Exception):
+    """A launch told nothing of its pages, and so would the next."""
+
+
+@final
+class _Inquiry:
+    def __init__(self, ask: Ask, case: Case, inputs: StoredInputs | None) -> None:
+        self._ask = ask
+        self._case = case
+        self._inputs = inputs
+        self._alignment = ALIGNMENTS[0]
+        self._launches: list[PageLaunch] = []
+        self._faults: list[PageFault] = []
+        self._notes: list[str] = []
+
+    def told(self) -> PageInquiry:
+        """What came of it."""
+        notes = [*self._notes, *([ONE_DEATH] if self._faults else [])]
+        return PageInquiry(
+            launches=tuple(self._launches), faults=tuple(self._faults), notes=tuple(dict.fromkeys(notes))
+        )
+
+    def watch(self) -> None:
+        """Make the launches."""
+        # (1) behind the ends, at the first alignment the operator can live with
+        if not any(self._lives_behind(alignment) for alignment in ALIGNMENTS):
+            at = self._launches[-1].place
+            where = "" if at is None else f", at {at}"
+            self._give_up(f"the operator dies even where every page is open{where}: watched pages tell nothing")
+        # (2) before the beginnings, which any page is aligned for
+        self._faults += self._accesses(Side.HEAD, PageMode.HEAD, PageMode.HEAD_READABLE)
+        # (3) in the arguments
+        self._inside()
+
+    def _lives_behind(self, alignment: int) -> bool:
+        """Whether what was seen behind the ends, storages aligned so, can be held against the operator."""
+        self._alignment = alignment
+        found = self._accesses(Side.TAIL, PageMode.TAIL, PageMode.TAIL_READABLE)
+        writes = any(fault.access is Access.WRITE for fault in found)
+        if writes and self._launch(PageMode.TAIL, protected=False).died:
+            return False
+        if alignment > 1:
+            self._notes.append(
+                f"the operator dies unless its tensors begin at multiples of {alignment} bytes: up to {alignment - 1} "
+                "bytes behind an end were not watched"
+            )
+        self._faults += found
+        return True
+
+    def _accesses(self, side: Side, closed: PageMode, readable: PageMode) -> list[PageFault]:
+        """What was done on one side of the storages."""
+        first = self._launch(closed)
+        if not first.died:
+            return []
+        second = self._launch(readable)
+        if not second.died:
+            return [_fault(Access.READ, side, first)]
+        if second.frames == first.frames:
+            return [_fault(Access.WRITE, side, first, second)]
+        return [_fault(Access.READ, side, first), _fault(Access.WRITE, side, second)]
+
+    def _inside(self) -> None:
+        launch = self._launch(PageMode.INPUTS_READABLE)
+        if not launch.died:
+            return
+        if any(fault.access is Access.WRITE and fault.frames == launch.frames for fault in self._faults):
+            self._notes.append("whether it writes into its arguments as well cannot be told: it dies in the same place")
+        else:
+            self._faults.append(_fault(Access.WRITE, Side.INSIDE, launch))
+
+    def _launch(self, mode: PageMode, *, protected: bool = True) -> PageLaunch:
+        """One launch; raises when nothing was learnt of it."""
+        request = PageCase(
+            case=self._case, mode=mode, inputs=self._inputs, alignment=self._alignment, protected=protected
+        )
+        launch = _launch_of(request, answer := self._ask(request))
+        self._launches.append(launch)
+        if launch.reason is not None:
+            self._give_up(launch.reason)
+        if isinstance(answer, PagesKept) and not answer.results:
+            self._notes.append(RESULTS_OPEN)
+        return launch
+
+    def _give_up(self, why: str) -> None:
+        self._notes.append(why)
+        raise _NothingLearntError(why)
+
+
+def _launch_of(request: PageCase, answer: PagesKept | Observation) -> PageLaunch:
+    if isinstance(answer, PagesKept):
+        reason = None if answer.watched else answer.reason or "no page could be watched"
+        return _spelled(request, died=False, reason=reason)
+    process = answer.process
+    touched = (
+        answer.status is Status.CRASHED
+        and process is not None
+        and process.phase is Phase.FUNCTION
+        and process.signal in PAGE_SIGNALS
+    )
+    frames = process.frames if process is not None else ()
+    return _spelled(request, died=touched, reason=None if touched else answer.reason, frames=frames)
+
+
+def _spelled(request: PageCase, *, died: bool, reason: str | None, frames: tuple[str, ...] = ()) -> PageLaunch:
+    return PageLaunch(
+        mode=request.mode,
+        alignment=request.alignment,
+        protected=request.protected,
+        died=died,
+        place=place_of(own_frame(frames)),
+        frames=frames,
+        reason=reason,
+    )
+
+
+def _fault(access: Access, side: Side, *launches: PageLaunch) -> PageFault:
+    place = launches[-1].place
+    return PageFault(
+        access=access,
+        side=side,
+        place=place,
+        frames=launches[-1].frames,
+        modes=tuple(launch.mode for launch in launches),
+        source=None if place is None else source_line(place),
+    )
+
+
+def source_line(place: str) -> str | None:
+    """The line of code at `file:line`; None: it cannot be read from here."""
+    file, _, number = place.rpartition(":")
+    return linecache.getline(file, int(number)).strip() or None
