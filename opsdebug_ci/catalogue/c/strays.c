@@ -92,14 +92,18 @@ static double joined(double so_far, double value, enum fold fold)
     return fold == SUM ? so_far + value : fold == LARGEST ? fmax(so_far, value) : fmin(so_far, value);
 }
 
-/* Every element of `x` put together, beginning with what `out` holds, and `weight` times the one at each of `extra`
-   distances. fmax and fmin drop NaN. */
-void folded(const char *x, const view *v, ptrdiff_t size, int format, int fold, double *out, const ptrdiff_t *distances,
-            ptrdiff_t extra, double weight)
+/* Every element of `x` joined to what `out` holds. fmax and fmin drop NaN. */
+void folded(const char *x, const view *v, ptrdiff_t size, int format, int fold, double *out)
 {
     for (ptrdiff_t i = 0, n = count(v); i < n; ++i)
         *out = joined(*out, element(x + place(v, i) * size, (enum format)format), (enum fold)fold);
-    for (ptrdiff_t i = 0; i < extra; ++i)
+}
+
+/* `weight` times what lies at each of `distances` joined to what `out` holds. */
+void folded_at(const char *x, const ptrdiff_t *distances, ptrdiff_t many, int format, int fold, double weight,
+               double *out)
+{
+    for (ptrdiff_t i = 0; i < many; ++i)
         *out = joined(*out, weight * element(x + distances[i], (enum format)format), (enum fold)fold);
 }
 

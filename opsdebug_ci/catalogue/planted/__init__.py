@@ -11,12 +11,15 @@ from opsdebug_ci.catalogue.planted import (
     behaviour,
     compiled,
     edges,
+    endings,
     extremes,
     memory,
     numbers,
+    overruns,
     placement,
     precision,
     semantics,
+    sharing,
     special,
     tails,
     triton_defects,
@@ -33,8 +36,11 @@ _MODULES = (
     special,
     extremes,
     memory,
+    overruns,
+    sharing,
     semantics,
     behaviour,
+    endings,
     compiled,
     triton_defects,
 )
@@ -42,5 +48,5 @@ _MODULES = (
 PLANTED: tuple[Planted, ...] = tuple(planted for module in _MODULES for planted in module.PLANTED)
 """Every planted defect that can run on this machine."""
 
-UNAVAILABLE: dict[str, str] = {**compiled.UNAVAILABLE, **triton_defects.UNAVAILABLE}
+UNAVAILABLE: dict[str, str] = {**compiled.UNAVAILABLE, **overruns.UNAVAILABLE, **triton_defects.UNAVAILABLE}
 """Name of each defect that cannot run here -> the reason, in a sentence."""

@@ -66,24 +66,18 @@ def store(out: torch.Tensor, distance: int, value: bytes) -> None:
         library().stored(out.data_ptr(), distance, value, len(value))
 
 
-def fold(
-    x: torch.Tensor,
-    how: str,
-    out: torch.Tensor,
-    *,
-    distances: Sequence[int] = (),
-    weight: float = 1.0,
-    dense: bool = False,
-) -> None:
-    """All of `x` joined to the float64 in `out`, and `weight` times what is read at each of `distances` bytes.
-
-    `dense`: as if `x` were contiguous.
-    """
-    extra = (ctypes.c_ssize_t * len(distances))(*distances)
+def fold(x: torch.Tensor, how: str, out: torch.Tensor, *, dense: bool = False) -> None:
+    """All of `x` joined to the float64 in `out`; `dense`: as if `x` were contiguous."""
     view = _view(x, torch.empty(x.shape, device="meta").stride() if dense else x.stride())
-    count = len(distances) if x.data_ptr() else 0
-    arguments = x.data_ptr(), view, x.element_size(), FORMATS[x.dtype], FOLDS[how], out.data_ptr()
-    library().folded(*arguments, extra, count, weight)
+    library().folded(x.data_ptr(), view, x.element_size(), FORMATS[x.dtype], FOLDS[how], out.data_ptr())
+
+
+def fold_at(x: torch.Tensor, how: str, out: torch.Tensor, distances: Sequence[int], weight: float = 1.0) -> None:
+    """`weight` times what lies so many bytes from the first element of `x`, joined to the float64 in `out`."""
+    if x.data_ptr():
+        where = (ctypes.c_ssize_t * len(distances))(*distances)
+        format_and_fold = FORMATS[x.dtype], FOLDS[how]
+        library().folded_at(x.data_ptr(), where, len(distances), *format_and_fold, weight, out.data_ptr())
 
 
 def touch(x: torch.Tensor, distance: int, how: str) -> None:
@@ -125,7 +119,8 @@ def library() -> ctypes.CDLL:
         "copied": (pointer, view, pointer, view, size, size),
         "tiled": (pointer, view, pointer, view, size, size, ctypes.c_char_p),
         "stored": (pointer, size, ctypes.c_char_p, size),
-        "folded": (pointer, view, size, number, number, pointer, pointer, size, ctypes.c_double),
+        "folded": (pointer, view, size, number, number, pointer),
+        "folded_at": (pointer, pointer, size, number, number, ctypes.c_double, pointer),
         "touched": (pointer, size, number),
         "nudged": (pointer, size),
         "restored": (pointer, view, size),

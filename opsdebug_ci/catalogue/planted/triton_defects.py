@@ -7,7 +7,7 @@ from importlib import import_module
 from opsdebug_ci.catalogue.planted.value import Planted
 from opsdebug_ci.catalogue.triton_runtime import unavailable_reason
 
-NAMES = ("triton_pad", "triton_tail")
+NAMES = ("triton_pad", "triton_tail", "triton_store", "triton_load")
 """Known without importing them, which needs Triton."""
 
 
