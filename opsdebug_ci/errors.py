@@ -90,6 +90,13 @@ class InputsError(OpsdebugError):
     exit_code = 4
 
 
+class BundleError(OpsdebugError):
+    """A file is no bundle, or none that is taken: damaged, hostile, or of a newer version."""
+
+    code = "bundle"
+    exit_code = 2
+
+
 class ReferenceFaultError(OpsdebugError):
     """A reference raised, or answered with another structure than the operator."""
 

@@ -237,7 +237,7 @@ def test_opaque_values_are_named_and_made_again_from_the_case(tmp_path: Path) ->
     assert kept.table.values[1].text == "builtins.range"
     got = rebuilt(operator(make), CASE, StoredInputs(table=kept.table, directory=str(tmp_path)))
     assert got.values[1] == range(3)
-    with pytest.raises(InputsError, match="got digest .*, wanted .*1 of 1 storages hold other bytes"):
+    with pytest.raises(InputsError, match=r"got digest .*, wanted .*1 of 1 storages hold other bytes"):
         rebuilt(operator(make), replace(CASE, seed=4), StoredInputs(table=kept.table, directory=str(tmp_path)))
 
 
@@ -286,7 +286,7 @@ class TestRefusals:
         data = bytearray(self.file(stored).read_bytes())
         data[17] ^= 1
         self.file(stored).write_bytes(data)
-        with pytest.raises(InputsError, match="got 32 bytes with sha256 .*, wanted 32 with"):
+        with pytest.raises(InputsError, match=r"got 32 bytes with sha256 .*, wanted 32 with"):
             rebuilt(operator(), CASE, stored)
 
     def test_a_missing_file(self, stored: StoredInputs) -> None:

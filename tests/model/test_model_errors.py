@@ -15,7 +15,7 @@ CLASSES = [value for value in vars(errors).values() if isinstance(value, type) a
 
 CODES = """
 opsdebug 70, usage 2, configuration 2, declaration 2, discovery 2, environment 3, store 3, store-format 2, query 2,
-shape-mismatch 70, inputs 4, reference 4, worker 3, internal 70
+shape-mismatch 70, inputs 4, bundle 2, reference 4, worker 3, internal 70
 """
 
 
