@@ -24,6 +24,7 @@ from opsdebug_ci.judge.rules.nothing_compared import nothing_compared
 from opsdebug_ci.judge.rules.oob_write import oob_write
 from opsdebug_ci.judge.rules.opcheck import opcheck, undeclared_effect
 from opsdebug_ci.judge.rules.own_work import own_work
+from opsdebug_ci.judge.rules.pages import pages
 from opsdebug_ci.judge.rules.repeat import nondeterminism
 from opsdebug_ci.judge.rules.rule import Rule as Rule
 from opsdebug_ci.judge.rules.rule import Subject as Subject
@@ -75,13 +76,16 @@ REMARKS: tuple[Rule, ...] = (
 )
 """What a reader should know whatever the verdict."""
 
+EITHER: tuple[Rule, ...] = (pages,)
+"""Causes where the operator failed, remarks where it did not: none makes a passing case fail."""
+
 
 def explain(subject: Subject, verdict: Verdict) -> tuple[Finding, ...]:
     """Causes of a failure, most probable first, then remarks; a failure always gets at least one cause."""
     remarks = _ranked(REMARKS, subject)
     if verdict not in FAILING_VERDICTS:
-        return _ranked(ENDINGS, subject) + remarks
-    causes = _ranked(ENDINGS + CAUSES, subject)
+        return _ranked(ENDINGS, subject) + _ranked(EITHER, subject) + remarks
+    causes = _ranked(ENDINGS + CAUSES + EITHER, subject)
     if causes:
         return causes + remarks
     hints = tuple(remark for remark in remarks if _names_a_cause(remark))
