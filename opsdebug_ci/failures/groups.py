@@ -1,39 +1,93 @@
 """Failures that look like one cause, together.
 
-Decides membership and the representative: the smallest case, because it is the quickest to rerun and to read.
+(1) failures with one fingerprint are a bunch; (2) bunches of one cause are a group. Decides how a group is told: its
+representative, the smallest case, because it is the quickest to rerun and to read; why it is one; what separates it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from opsdebug_ci.failures.fingerprint import fingerprint
-from opsdebug_ci.model.judgement import Group, Judgement
+from opsdebug_ci.failures.bunch import Bunch, bunches, elements, passing_cases
+from opsdebug_ci.failures.merging import Merged, merge
+from opsdebug_ci.failures.separators import Separator, separators
+from opsdebug_ci.model import Group, Identity, Judgement
 
 LISTED = 10
 """Case ids kept per group."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gathered:
+    """A group with every case of it."""
+
+    group: Group
+    """As it is reported."""
+
+    cases: tuple[str, ...]
+    """Ids of all its cases."""
+
+
 def group(judgements: Iterable[Judgement]) -> tuple[Group, ...]:
-    """Groups of the failing cases, largest first, then by operator and fingerprint; representative first in each."""
-    members: dict[str, list[Judgement]] = {}
-    for judgement in judgements:
-        identity = fingerprint(judgement)
-        if identity is not None:
-            members.setdefault(identity, []).append(judgement)
-    groups = [_group(identity, failing) for identity, failing in members.items()]
-    return tuple(sorted(groups, key=lambda g: (-g.count, g.operator, g.fingerprint)))
+    """Groups of the failing cases, largest first, then by operator and fingerprint; representative first in each.
+
+    Args:
+        judgements: every judged case of the run: the passing ones tell what separates the failing ones.
+    """
+    gathered = (each.group for each in _gathered(judgements))
+    return tuple(sorted(gathered, key=lambda found: (-found.count, found.operator, found.fingerprint)))
 
 
-def _group(identity: str, failing: list[Judgement]) -> Group:
-    ordered = sorted(failing, key=lambda judgement: math.prod(judgement.case.dims.values()))
-    top = ordered[0].findings[0]
-    return Group(
-        fingerprint=identity,
+def fingerprints(judgements: Iterable[Judgement]) -> dict[str, str]:
+    """Case id -> fingerprint of its group, of the cases that failed; what each has by itself is in `Group.members`."""
+    return {case: each.group.fingerprint for each in _gathered(judgements) for case in each.cases}
+
+
+def _gathered(judgements: Iterable[Judgement]) -> list[_Gathered]:
+    every = list(judgements)
+    return [_group(merged, every) for merged in merge(bunches(every))]
+
+
+def _group(merged: Merged, judgements: Sequence[Judgement]) -> _Gathered:
+    lead = merged.bunches[0]
+    rest = sorted((j for bunch in merged.bunches[1:] for j in bunch.failing), key=lambda j: elements(j.case))
+    failing = (*lead.failing, *rest)
+    top = lead.failing[0].findings[0]
+    cases = [judgement.case for judgement in failing]
+    found = separators(cases, passing_cases(judgements, lead.identity.operator))
+    told = Group(
+        fingerprint=lead.fingerprint,
         cause=top.cause,
-        operator=ordered[0].case.operator,
-        count=len(ordered),
-        cases=tuple(judgement.case.id for judgement in ordered[:LISTED]),
+        operator=lead.identity.operator,
+        count=len(failing),
+        cases=tuple(case.id for case in cases[:LISTED]),
         statement=top.statement,
+        why=_why(merged, failing, found),
+        separators=tuple(separator.sentence for separator in found),
+        umbrella=merged.umbrella,
+        members=tuple(bunch.fingerprint for bunch in merged.bunches),
+        identity=lead.identity,
     )
+    return _Gathered(group=told, cases=tuple(case.id for case in cases))
+
+
+def _why(merged: Merged, failing: Sequence[Judgement], found: Sequence[Separator]) -> str:
+    """`mismatch in out0, step `softmax`, tail of dim 1, S % 16 != 0; 14 cases in float16, float32; ...`."""
+    lead = merged.bunches[0]
+    dtypes = ", ".join(sorted({judgement.case.dtype for judgement in failing}))
+    count = f"{len(failing):,} {'case' if len(failing) == 1 else 'cases'} in {dtypes}"
+    umbrella = ("looks like too many other groups, so it was merged with none",) if merged.umbrella else ()
+    return "; ".join((", ".join(_shared(lead, found)), count, *merged.reasons, *umbrella))
+
+
+def _shared(lead: Bunch, found: Sequence[Separator]) -> list[str]:
+    mine: Identity = lead.identity
+    return [
+        f"{mine.kind} in {mine.target}" if mine.target else mine.kind,
+        *([f"step `{mine.node}`"] if mine.node else []),
+        *([f"{mine.zone} zone, {mine.distance} away"] if mine.zone and mine.distance else []),
+        *([mine.pattern] if mine.pattern else []),
+        *([f"in `{mine.frames[0]}`"] if mine.frames else []),
+        *(separator.text for separator in found[:1]),
+    ]

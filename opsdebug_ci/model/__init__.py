@@ -28,9 +28,12 @@ from opsdebug_ci.model.document import TimingDocument as TimingDocument
 from opsdebug_ci.model.families import FAMILY_TRAITS as FAMILY_TRAITS
 from opsdebug_ci.model.families import families_for as families_for
 from opsdebug_ci.model.finding import Finding as Finding
+from opsdebug_ci.model.identity import FINGERPRINT_VERSION as FINGERPRINT_VERSION
+from opsdebug_ci.model.identity import Identity as Identity
 from opsdebug_ci.model.judgement import Group as Group
 from opsdebug_ci.model.judgement import Judgement as Judgement
 from opsdebug_ci.model.judgement import KnownFailures as KnownFailures
+from opsdebug_ci.model.judgement import OlderFailure as OlderFailure
 from opsdebug_ci.model.judgement import ReferenceUse as ReferenceUse
 from opsdebug_ci.model.judgement import Summary as Summary
 from opsdebug_ci.model.machine import Calibration as Calibration

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.finding import Finding
+from opsdebug_ci.model.identity import Identity
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Cause, Confidence, ReferenceKind, Verdict
 
@@ -85,6 +86,23 @@ class Group:
     boundary: str | None = None
     """Nearest failing and passing case, e.g. `fails at n=129, passes at n=128`."""
 
+    members: tuple[str, ...] = ()
+    """Fingerprints its failures have by themselves, its own first; more than one where groups were merged."""
+
+    identity: Identity | None = None
+    """What its fingerprint is made of, in clear; None: recorded by an older version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OlderFailure:
+    """A failure recorded with a fingerprint of an older version, which no fingerprint of today equals."""
+
+    case: str
+    """Id of the case that failed; it names the operator too."""
+
+    cause: str
+    """Cause of its most probable finding."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFailures:
@@ -98,6 +116,9 @@ class KnownFailures:
 
     cases: frozenset[str] = frozenset()
     """Ids of the cases that failed, each at the nearest commit that ran it."""
+
+    older: frozenset[OlderFailure] = frozenset()
+    """Those of them whose fingerprint is of an older version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,135 @@
+"""When two bunches of failures of one operator are one cause.
+
+Two lists. `ALIKE`: both show the same thing. `SYMPTOM`: the first shows less than the second, or what the second brings
+about; there must be exactly one such second. Every rule answers with the reason, or with nothing. No rule joins two
+failures whose first bad steps are known and differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opsdebug_ci.failures.bunch import Bunch
+from opsdebug_ci.failures.fingerprint import same_named, same_step, same_unnamed, same_zone, unnamed
+from opsdebug_ci.failures.frames import alike
+from opsdebug_ci.failures.kind import MEMORY, MEMORY_SIGNALS, VALUES
+from opsdebug_ci.failures.separators import covers
+from opsdebug_ci.model import Cause
+
+Rule = Callable[[Bunch, Bunch], str]
+"""Why two bunches are one cause; empty: they are not, as far as the rule can tell."""
+
+WRITES = ("oob_write", "scratch_oob")
+
+CONSEQUENCES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(WRITES, (*VALUES, *MEMORY_SIGNALS, "nondeterministic", "device_sticky")),
+    "oob_read": (*VALUES, "crash:SIGSEGV", "crash:SIGBUS", "nondeterministic", "device_sticky"),
+    "uninit_output": (*VALUES, "nondeterministic"),
+    "nondeterministic": ("mismatch",),
+    "device_sticky": (*VALUES, *MEMORY_SIGNALS),
+}
+"""Kind -> kinds it may bring about in the same run."""
+
+UNSPECIFIC = frozenset(
+    map(str, (Cause.UNKNOWN, Cause.NAN_INF_HANDLING, Cause.NONDETERMINISM_RACE, Cause.CRASH_SEGFAULT))
+)
+"""Causes that name a symptom: wrong values of any other cause have an explanation of their own."""
+
+
+def same_bytes(first: Bunch, second: Bunch) -> str:
+    """The same kind in the same step at the same tensor: the side differs by layout alone, or one condition holds."""
+    mine, other = first.identity, second.identity
+    if mine.kind != other.kind or mine.kind not in MEMORY or not _same_spot(first, second):
+        return ""
+    if mine.zone != other.zone:
+        return f"{_spot(first)}, {mine.zone} in one layout and {other.zone} in another"
+    shared = _shared_condition(first, second)
+    return f"{_spot(first)}, same side, {shared}" if shared else ""
+
+
+def same_values(first: Bunch, second: Bunch) -> str:
+    """Wrong values in the same step of the same output, with one named cause, or in cases of one condition."""
+    mine, other = first.identity, second.identity
+    if not {mine.kind, other.kind} <= set(VALUES) or not _same_spot(first, second):
+        return ""
+    if same_named(mine, other):
+        return f"{_spot(first)}, same cause in {_dtypes(first, second)}"
+    shared = _shared_condition(first, second)
+    nameless = mine.kind == other.kind and unnamed(mine) and unnamed(other)
+    return f"{_spot(first)}, {shared}" if nameless and shared else ""
+
+
+def same_stack(first: Bunch, second: Bunch) -> str:
+    """Two of three frames in common, or nearly the same text; one type of exception, or signals of broken memory."""
+    mine, other = first.identity, second.identity
+    broken = {mine.kind, other.kind} <= set(MEMORY_SIGNALS)
+    if (mine.kind == other.kind or broken) and same_step(mine, other) and alike(mine.frames, other.frames):
+        return f"same stack, innermost `{other.frames[0]}`"
+    return ""
+
+
+def less_known(first: Bunch, second: Bunch) -> str:
+    """All that is known of the first holds of the second, of which the step or the stack is known too."""
+    mine, other = first.identity, second.identity
+    if mine.kind != other.kind or mine.target != other.target or not same_zone(mine, other):
+        return ""
+    if mine.kind in VALUES and not (same_named(mine, other) or same_unnamed(mine, other)):
+        return ""
+    if other.node and not mine.node and mine.frames == other.frames:
+        return f"its step was not looked for; elsewhere it is `{other.node}`"
+    if other.frames and not mine.frames and mine.node == other.node:
+        return f"its stack was not kept; elsewhere it is `{other.frames[0]}`"
+    return ""
+
+
+def consequence(first: Bunch, second: Bunch) -> str:
+    """The second can bring the first about, and does: in the same step, or it holds wherever the first fails."""
+    mine, other = first.identity, second.identity
+    if mine.kind not in CONSEQUENCES.get(other.kind, ()) or not same_step(mine, other):
+        return ""
+    if mine.kind in VALUES and mine.cause not in UNSPECIFIC and not _is_memory_cause(mine.cause):
+        return ""
+    if mine.node and mine.node == other.node:
+        return f"follows from `{other.kind}` in the same step `{mine.node}`"
+    if covers(second.separators, first.cases):
+        return f"follows from `{other.kind}`, which shows where {second.separators[0].text}, as all its cases are"
+    return ""
+
+
+def covered(first: Bunch, second: Bunch) -> str:
+    """Wrong values nobody could explain, all of them where values go wrong for one named cause."""
+    mine, other = first.identity, second.identity
+    if not {mine.kind, other.kind} <= set(VALUES) or not unnamed(mine) or unnamed(other):
+        return ""
+    if mine.target == other.target and same_step(mine, other) and covers(second.separators, first.cases):
+        return f"without a named cause, but where {second.separators[0].text}, as `{other.cause}` is"
+    return ""
+
+
+ALIKE: tuple[Rule, ...] = (same_bytes, same_values, same_stack)
+"""Rules that hold both ways."""
+
+SYMPTOM: tuple[Rule, ...] = (less_known, consequence, covered)
+"""Rules that make the first a part of the second."""
+
+
+def _is_memory_cause(cause: str) -> bool:
+    return cause in (str(Cause.OOB_WRITE), str(Cause.OOB_READ), str(Cause.UNINITIALISED))
+
+
+def _shared_condition(first: Bunch, second: Bunch) -> str:
+    shared = [text for text in first.conditions if text in second.conditions]
+    return f"both where {shared[0]}" if shared and shared[0] != "always" else "both in every case" if shared else ""
+
+
+def _same_spot(first: Bunch, second: Bunch) -> bool:
+    mine, other = first.identity, second.identity
+    return (mine.node, mine.target) == (other.node, other.target) and same_zone(mine, other)
+
+
+def _spot(bunch: Bunch) -> str:
+    return f"same step `{bunch.identity.node}`" if bunch.identity.node else "same tensor"
+
+
+def _dtypes(first: Bunch, second: Bunch) -> str:
+    return ", ".join(sorted({case.dtype for bunch in (first, second) for case in bunch.cases}))
