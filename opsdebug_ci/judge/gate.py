@@ -3,16 +3,17 @@
 Decides what gates. An error, an inconclusive case or a run that judged nothing never passes for a success, except
 that the person who sets `gate = "never"` has asked for exit code 0 whenever anything was judged.
 
-What is known: a failure whose fingerprint is recorded. The fingerprint of a failure with a named cause tells it from
-others; `unknown` tells little more than the operator, so such a failure is known only case by case. A second defect
-that fails on no other case than the first goes unseen.
+What is known: a failure of a group whose fingerprint is recorded, or each of whose members' is. A group with a named
+cause is told from others by it; `unknown` tells little more than the operator, so such a failure is known only case by
+case. So is a failure recorded with an older version of fingerprints: its case failed there, of the same cause. A second
+defect that fails on no other case than the first goes unseen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from opsdebug_ci.model.judgement import Group, Judgement, KnownFailures, Summary
+from opsdebug_ci.model.judgement import Group, Judgement, KnownFailures, OlderFailure, Summary
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Cause, Gate, Verdict
 
 _UNSETTLED = (Verdict.ERROR, Verdict.INCONCLUSIVE)
@@ -28,6 +29,7 @@ def summarise(
     known: KnownFailures | None = None,
     *,
     planned: int | None = None,
+    membership: Mapping[str, str] | None = None,
 ) -> Summary:
     """Count verdicts and decide the exit code.
 
@@ -37,6 +39,8 @@ def summarise(
         gate: which failures gate.
         known: what is already recorded at the baseline; under `new` it does not gate. None: nothing is.
         planned: cases that were to run; fewer judged ones make the run incomplete. None: all of them ran.
+        membership: case id -> fingerprint of its group. None: read off the groups, which list only some cases; the
+            others then count as known only where every group of their operator is.
 
     Returns:
         The worst verdict that gates: `fail`, else `error`, else `inconclusive` (also for an incomplete run and for
@@ -47,7 +51,7 @@ def summarise(
     unsettled = next((v for v in _UNSETTLED if counts[str(v)]), None)
     if unsettled is None and (not judged or (planned is not None and len(judgements) < planned)):
         unsettled = Verdict.INCONCLUSIVE
-    if _gating(judgements, groups, gate, known or KnownFailures()):
+    if _gating(judgements, groups, gate, known or KnownFailures(), membership):
         verdict, exit_code = Verdict.FAIL, EXIT_FAIL
     elif unsettled is not None:
         verdict, exit_code = unsettled, EXIT_PASS if gate is Gate.NEVER and judged else EXIT_UNSETTLED
@@ -56,16 +60,41 @@ def summarise(
     return Summary(verdict=verdict, exit_code=exit_code, counts=counts, groups=tuple(groups))
 
 
-def _gating(judgements: Sequence[Judgement], groups: Sequence[Group], gate: Gate, known: KnownFailures) -> bool:
+def _gating(
+    judgements: Sequence[Judgement],
+    groups: Sequence[Group],
+    gate: Gate,
+    known: KnownFailures,
+    membership: Mapping[str, str] | None,
+) -> bool:
     failing = [judgement for judgement in judgements if judgement.verdict in FAILING_VERDICTS]
     if gate is Gate.NEVER or not failing:
         return False
     if gate is Gate.ALL or len(failing) > sum(group.count for group in groups):
         return True
-    return any(group.fingerprint not in known.fingerprints for group in groups) or any(
-        _unnamed(judgement) and judgement.case.id not in known.cases for judgement in failing
-    )
+    listed = {case: group.fingerprint for group in groups for case in group.cases}
+    owners = listed if membership is None else membership
+    return any(not _is_known(judgement, _owners(judgement, groups, owners), known) for judgement in failing)
 
 
-def _unnamed(judgement: Judgement) -> bool:
-    return judgement.findings[0].cause is Cause.UNKNOWN
+def _owners(judgement: Judgement, groups: Sequence[Group], owners: Mapping[str, str]) -> list[Group]:
+    """The group of a failure; where that is not told, every group it may be in."""
+    mine = owners.get(judgement.case.id)
+    if mine is not None:
+        return [group for group in groups if group.fingerprint == mine]
+    return [group for group in groups if group.operator == judgement.case.operator]
+
+
+def _is_known(judgement: Judgement, groups: Sequence[Group], known: KnownFailures) -> bool:
+    case, cause = judgement.case.id, judgement.findings[0].cause
+    if OlderFailure(case=case, cause=str(cause)) in known.older:
+        return True
+    nameless = cause is Cause.UNKNOWN and any(group.cause is Cause.UNKNOWN for group in groups)
+    if not groups or (nameless and case not in known.cases):
+        return False
+    return all(_is_recorded(group, known) for group in groups)
+
+
+def _is_recorded(group: Group, known: KnownFailures) -> bool:
+    members = frozenset(group.members)
+    return group.fingerprint in known.fingerprints or (bool(members) and members <= known.fingerprints)

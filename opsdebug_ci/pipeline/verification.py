@@ -114,8 +114,8 @@ def verify(
     wanted = [operator for operator in selected if operator.name not in untouched]
     planned = _planned(selection, wanted, bench)
     judgements = _judged(selection, planned, wanted, bench, world)
-    groups = group(judgements)
-    summary = summarise(judgements, groups, baseline.gate, baseline.known, planned=len(planned))
+    groups, membership = group(judgements), fingerprints(judgements)
+    summary = summarise(judgements, groups, baseline.gate, baseline.known, planned=len(planned), membership=membership)
     if left_out and not wanted:
         summary = _nothing_to_do(summary)
     record = _record(
@@ -125,7 +125,7 @@ def verify(
         record,
         judgements,
         summary,
-        fingerprints=fingerprints(judgements),
+        fingerprints=membership,
         unchanged=left_out,
         unavailable=_unavailable(selection, bench),
         sources=_sources(wanted, configuration.root),

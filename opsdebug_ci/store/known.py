@@ -3,6 +3,9 @@
 Decides where the record of an operator, and of a case, is found: at the commit itself or the nearest of its ancestors
 at which a stage of `opsdebug ci` ran it on an unmodified work tree. Runs by hand do not count: repeating a failing
 `opsdebug run` must not make it pass.
+
+A group may hold failures that have other fingerprints by themselves; those are recorded with it, so that one of them
+alone is known as well. Fingerprints of older versions are told apart by their cases.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from opsdebug_ci.model import FAILING_VERDICTS, KnownFailures, Stage
+from opsdebug_ci.model import FAILING_VERDICTS, FINGERPRINT_VERSION, KnownFailures, OlderFailure, Stage
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.query import query
 
@@ -20,7 +23,8 @@ RECORDING_STAGES = (Stage.SMOKE, Stage.FULL)
 _SQL = """
     with line as (select unnest(?::varchar[]) as "commit", unnest(range(len(?::varchar[]))) as distance),
     cases as (
-        select a.case_id, a.fingerprint, a.verdict, line."commit", line.distance,
+        select a.case_id, a.fingerprint, a.verdict, a.findings[1].cause as cause, r.groups,
+               line."commit", line.distance,
                line.distance = min(line.distance) over (partition by a.operator) as of_operator,
                line.distance = min(line.distance) over (partition by a.case_id) as of_case
         from accuracy a join runs r on r.id = a.run_id join line on line."commit" = r."commit"
@@ -28,7 +32,9 @@ _SQL = """
     )
     select distinct "commit", distance,
            case when of_operator then fingerprint end,
-           case when of_case and list_contains(?::varchar[], verdict) then case_id end
+           case when of_operator then list_filter(groups, lambda g: g.fingerprint = cases.fingerprint)[1].members end,
+           case when of_case and list_contains(?::varchar[], verdict) then case_id end,
+           case when fingerprint not like ? then cause end
     from cases where of_operator or of_case order by distance
 """
 
@@ -46,9 +52,18 @@ def known_failures(location: str | os.PathLike[str], commit: str, ancestors: Seq
     line = [commit, *ancestors]
     stages = [stage.value for stage in RECORDING_STAGES]
     failing = [verdict.value for verdict in FAILING_VERDICTS]
-    rows = query(location, _SQL, (line, line, stages, failing)).rows
+    rows = query(location, _SQL, (line, line, stages, failing, f"{FINGERPRINT_VERSION}:%")).rows
     return KnownFailures(
         commit=str(rows[0][0]) if rows else None,
-        fingerprints=frozenset(str(fingerprint) for _, _, fingerprint, _ in rows if fingerprint is not None),
-        cases=frozenset(str(case_id) for _, _, _, case_id in rows if case_id is not None),
+        fingerprints=frozenset(str(found) for row in rows for found in (row[2], *_texts(row[3])) if found is not None),
+        cases=frozenset(str(row[4]) for row in rows if row[4] is not None),
+        older=frozenset(
+            OlderFailure(case=str(case), cause=str(cause))
+            for *_, case, cause in rows
+            if case is not None and cause is not None
+        ),
     )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else ()

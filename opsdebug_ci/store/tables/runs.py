@@ -31,6 +31,22 @@ from opsdebug_ci.model.wire import from_json
 from opsdebug_ci.store.column import FLAG, INSTANT, INTEGER, INTEGER_MAP, TEXT, TEXT_MAP, TEXTS, Column, Row, Table
 from opsdebug_ci.store.struct import to_struct
 
+IDENTITY = pa.struct(
+    [
+        ("operator", TEXT),
+        ("kind", TEXT),
+        ("cause", TEXT),
+        ("target", TEXT),
+        ("node", TEXT),
+        ("zone", TEXT),
+        ("distance", TEXT),
+        ("pattern", TEXT),
+        ("frames", TEXTS),
+        ("dtype_family", TEXT),
+    ]
+)
+"""Model value `Identity`."""
+
 GROUP = pa.struct(
     [
         ("fingerprint", TEXT),
@@ -39,9 +55,16 @@ GROUP = pa.struct(
         ("count", INTEGER),
         ("cases", TEXTS),
         ("statement", TEXT),
+        ("why", TEXT),
+        ("separators", TEXTS),
+        ("umbrella", FLAG),
+        ("bundle", TEXT),
+        ("boundary", TEXT),
+        ("members", TEXTS),
+        ("identity", IDENTITY),
     ]
 )
-"""Model value `Group`."""
+"""Model value `Group`; what stands behind `statement` is null in rows of older programs."""
 
 SOURCE = pa.struct([("operator", TEXT), ("file", TEXT), ("line", INTEGER)])
 """Model value `OperatorSource`."""
@@ -117,7 +140,7 @@ def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> Ru
             verdict=Verdict(row["verdict"]),
             exit_code=row["exit_code"],
             counts=dict(row["counts"]),
-            groups=tuple(from_json(group, Group) for group in row["groups"]),
+            groups=tuple(_read_group(group) for group in row["groups"]),
         ),
         next=tuple(row["next"]),
         stage=row["ci_stage"],
@@ -127,6 +150,12 @@ def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> Ru
         unchanged=tuple(row["unchanged"]),
         sources=tuple(from_json(source, OperatorSource) for source in row["sources"]),
     )
+
+
+def _read_group(row: Row) -> Group:
+    """A group; what an older program did not record has its default."""
+    group: Group = from_json({name: value for name, value in row.items() if value is not None}, Group)
+    return group
 
 
 def _run_columns(run: RunRecord) -> dict[str, Any]:
