@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from opsdebug_ci.bundle.durable import make_directory, write_durably
+from opsdebug_ci.bundle.place import BundlePlace
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model import Calibration, RunDocument
-from opsdebug_ci.store.bundles import list_bundles, only_match, put_bundle, read_bundle
+from opsdebug_ci.store.bundles import DIRECTORY, only_match, read_bundle
 from opsdebug_ci.store.column import PARTITION
 from opsdebug_ci.store.encoding import RUN_ID, SUFFIX, decode_run, encode_run
 from opsdebug_ci.store.interface import BaselineStore
@@ -30,6 +31,7 @@ class DirectoryStore(BaselineStore):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._location = os.fspath(path)
         self._root = Path(path)
+        self._bundles = BundlePlace(self._root / DIRECTORY)
 
     @property
     def location(self) -> str:
@@ -72,15 +74,15 @@ class DirectoryStore(BaselineStore):
     def put_bundle(self, data: bytes) -> str:
         try:
             self._prepare()
-            return put_bundle(self._root, data)
+            return self._bundles.put(data)
         except OSError as error:
             self._refuse_write(error, str(error.filename))
 
     def bundles(self) -> tuple[str, ...]:
-        return list_bundles(self._root) if self.exists() else ()
+        return self._bundles.all() if self.exists() else ()
 
     def bundle(self, sha256: str) -> bytes:
-        return read_bundle(self._root, sha256)
+        return read_bundle(self._bundles, sha256)
 
     def find_bundle(self, prefix: str) -> str:
         return only_match(self.bundles(), prefix, f"store `{self._root}`")

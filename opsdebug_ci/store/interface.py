@@ -59,7 +59,7 @@ class BaselineStore(ABC):
 
     @abstractmethod
     def bundle(self, sha256: str) -> bytes:
-        """The bytes of a stored bundle. Raises StoreError when it is not there, or does not hash to its name."""
+        """The bytes of a stored bundle. Raises BundleError when it is not there, or does not hash to its name."""
 
     @abstractmethod
     def find_bundle(self, prefix: str) -> str:
