@@ -10,15 +10,13 @@ Decides what is compared with what. Deliberately names no cause.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 
 from opsdebug_ci.model.case import Case
-from opsdebug_ci.model.dtype import compute_format
-from opsdebug_ci.model.health import HealthEvent, StepSource
+from opsdebug_ci.model.health import StepSource
 from opsdebug_ci.model.message import Breadcrumb, RunCase, TraceCase
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.trace import CaseTrace
@@ -27,9 +25,10 @@ from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import PREFERENCE
 from opsdebug_ci.numerics.spread import Spread
 from opsdebug_ci.operators import Arguments, Operator
-from opsdebug_ci.trace import HealthWatch, Limits, Mark, Recorder, common_start
+from opsdebug_ci.trace import Limits, Mark, Recorder, common_start
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.case_run import Trail, run_case
+from opsdebug_ci.worker.health_reading import read_health, survey_health
 from opsdebug_ci.worker.step_reading import StepPair, read_output_step, read_steps
 from opsdebug_ci.worker.watched_runs import (
     by_name,
@@ -45,6 +44,9 @@ HOW_TO_MARK = (
     "reference"
 )
 """What to do where there is nothing to compare."""
+
+UNREPEATED = "unhealthy values of a first launch did not come again in a second one, in which everything was looked at"
+"""Said of what a quick look alone saw."""
 
 
 def trace(operator: Operator, request: TraceCase, trail: Trail) -> CaseTrace:
@@ -202,26 +204,24 @@ class _Tracing:
 
     def _with_health(self, answer: CaseTrace) -> CaseTrace:
         limits = Limits(magnitude=self.request.health_limit, by_dtype=self.request.health_limits)
-        watch = HealthWatch(limits, self.request.step_limit)
-        notes: tuple[str, ...] = ()
-        if not watch_operator(self.operator, self.arguments, self.case, watch):
-            watch = HealthWatch(limits, self.request.step_limit)
-            listen_to_operator(self.operator, self.arguments, self.case, watch)
-            notes = ("the operator does not run while its ATen calls are watched: only its checkpoints were looked at",)
-        wide = replace(limits, overflow=compute_format(self.case.dtype).max_finite)
-        reference = HealthWatch(wide)
-        watch_reference(self.operator, self.arguments, self.case, reference)
-        known = Counter(_likeness(event) for event in reference.events)
-        events = tuple(replace(event, legal=known[_likeness(event)] > 0) for event in watch.events)
-        return replace(answer, health=events, looked_at=watch.looked_at, notes=notes)
+        what = (self.operator, self.arguments, self.case, limits, self.request.step_limit)
+        survey = survey_health(*what)
+        if survey is not None and not survey.anything():
+            return replace(answer, looked_at=survey.looked_at)
+        found = read_health(*what)
+        events, notes = found.events, found.notes
+        if survey is not None and survey.flagged is not None and not events:
+            events, notes = (survey.flagged,), (*notes, UNREPEATED)
+        unlike = {step.name for step in answer.steps if step.classes}
+        events = tuple(
+            replace(event, legal=event.name not in unlike) if event.source is StepSource.OUTPUT else event
+            for event in events
+        )
+        return replace(answer, health=events, looked_at=found.looked_at, notes=notes)
 
 
 def _values(marks: Mapping[str, Mark], name: str) -> torch.Tensor | None:
     return marks[name].values if name in marks else None
-
-
-def _likeness(event: HealthEvent) -> tuple[str, tuple[int, ...], int, int]:
-    return event.name, event.shape, event.nan, event.infinite
 
 
 def _name_at(calls: list[Mark], position: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import torch
@@ -19,7 +19,7 @@ from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.lifting import NodeObserver, ObservedMode, widen
 from opsdebug_ci.numerics.spread import Arithmetic, Spread, measure_spread
 from opsdebug_ci.operators import Arguments, Operator
-from opsdebug_ci.trace import Mark, Recorder, numbered
+from opsdebug_ci.trace import Interception, Mark, NodeWatcher, Recorder, numbered
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.references import References
@@ -54,6 +54,42 @@ def watch_operator(operator: Operator, arguments: Arguments, case: Case, watcher
     except (OperatorFault, NotAnOutput, Unsupported, OpsdebugError):
         return False
     return True
+
+
+class RunWatcher(NodeWatcher, Protocol):
+    """Is shown every node of a run, its checkpoints, its arguments and what it returned."""
+
+    def listening(self) -> contextlib.AbstractContextManager[None]:
+        """Hear the checkpoints of a block."""
+
+    def given(self, arguments: Mapping[str, Any]) -> None:
+        """The arguments the operator is about to be called with, by name."""
+
+    def returned(self, outputs: Mapping[str, torch.Tensor]) -> None:
+        """Copies of its outputs, by name."""
+
+
+def intercept_operator(
+    operator: Operator, arguments: Arguments, case: Case, watcher: RunWatcher
+) -> Mapping[str, torch.Tensor] | None:
+    """Outputs of one launch on copies, every node shown: those inside custom operators and Triton launches too.
+
+    None when the operator does not run while it is watched.
+    """
+    watched = copy.copy(operator)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        watcher.given({**dict(zip(arguments.names, args, strict=False)), **kwargs})
+        with watcher.listening(), Interception(watcher):
+            return operator.function(*args, **kwargs)
+
+    watched.function = function
+    try:
+        outputs = Launcher(watched, arguments, case.seed).once()
+    except (OperatorFault, NotAnOutput, Unsupported, OpsdebugError):
+        return None
+    watcher.returned(outputs)
+    return outputs
 
 
 def listen_to_operator(operator: Operator, arguments: Arguments, case: Case, watcher: Watcher) -> bool:

@@ -171,9 +171,9 @@ def test_health_names_the_step_that_overflows() -> None:
     found = traced(unary(overflowing, lambda x: x / (x * x).sum().sqrt() * 1e20), "health", N=8)
     event = first_unhealthy(found)
     assert event is not None
-    assert (event.name, event.flow, event.infinite) == ("mul", Flow.APPEAR, 8)
+    assert (event.name, event.flow, event.infinite) == ("mul #3", Flow.APPEAR, 8)
     assert not is_harmless(found)
-    assert trace_conclusion(found, CheckpointMode.HEALTH)[0].startswith("8 infinities appear in call `mul`")
+    assert trace_conclusion(found, CheckpointMode.HEALTH)[0].startswith("8 infinities appear in call `mul #3`")
 
 
 def test_health_calls_what_the_reference_has_too_legal() -> None:

@@ -1,0 +1,52 @@
+"""What is known of the memory behind the tensors of a run.
+
+Decides whose fault unhealthy values in an argument of a step are: a step's that was seen to write them, or of memory
+that no step wrote, or that changed between two steps.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import final
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+
+class Known(Enum):
+    """What is known of a storage."""
+
+    FRESH = "memory that no step wrote"
+    """Allocated, and no whole result lies in it yet."""
+
+    HEALTHY = "memory that changed between two steps"
+    """A step left all of it healthy."""
+
+    SICK = "memory with known unhealthy values"
+    """Unhealthy values in it are known."""
+
+
+@final
+class Storages:
+    """What is known of every storage that is still alive."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[StorageWeakRef, Known]] = {}
+
+    def of(self, tensor: torch.Tensor) -> Known | None:
+        """What is known of a tensor's storage; None: nothing."""
+        found = self._known.get(tensor.untyped_storage()._cdata)
+        return None if found is None else found[1]
+
+    def note(self, tensor: torch.Tensor, known: Known) -> None:
+        """Remember it."""
+        storage = tensor.untyped_storage()
+        # The weak reference keeps the storage's address from being given to another one, not its memory.
+        self._known[storage._cdata] = (StorageWeakRef(storage), known)  # type: ignore[no-untyped-call]  # torch leaves it untyped
+
+    def note_result(self, tensor: torch.Tensor, *, sick: bool) -> None:
+        """Remember what a step left in `tensor`."""
+        if sick:
+            self.note(tensor, Known.SICK)
+        elif tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes():
+            self.note(tensor, Known.HEALTHY)
