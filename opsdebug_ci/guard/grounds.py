@@ -1,8 +1,8 @@
 """Copies of all arguments of a launch, every storage between zones of its own.
 
 Decides what lies where: the elements as they were made, in zones and gaps what the launch asks for. Views of one
-storage stay views of one, at the sizes, strides, offsets and alignment they had. Tensors without strides, empty storages and
-arrays that do not lie side by side are copied without zones.
+storage stay views of one, at the sizes, strides, offsets and alignment they had. Tensors without strides, empty
+storages and arrays that do not lie side by side are copied without zones.
 """
 
 from __future__ import annotations

@@ -1,19 +1,17 @@
 """Freshly allocated memory filled with a known byte, so that an element nobody wrote shows.
 
 Decides the two fills. An output that follows the fill was never written, or was computed from memory never written.
-`fresh_memory` sees allocations made through torch's dispatcher (`torch.empty` and its kin), not those inside C++
-kernels or numpy; `soil_heap` reaches those of an allocator that hands out again what it got back last, as numpy's and
-the caching ones of devices do, so that no result of a reference lies there to be found.
+`soil_heap` reaches the memory of an allocator that hands out again what it got back last, as numpy's and the caching
+ones of devices do, so that no result of a reference lies there to be found. What torch's dispatcher allocates is
+filled elsewhere (`allocations`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from opsdebug_ci.guard.nesting import has_bytes
 
@@ -28,41 +26,6 @@ SOILED_BLOCKS = 4
 
 SOILED_BYTES = 1 << 20
 """Largest block soiled: larger ones come fresh from the system, which hands them out zeroed."""
-
-_ALLOCATIONS = frozenset(
-    {
-        "aten::empty",
-        "aten::empty_like",
-        "aten::empty_permuted",
-        "aten::empty_strided",
-        "aten::new_empty",
-        "aten::new_empty_strided",
-    }
-)
-
-
-class _FillMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch types its metaclass hook partly
-    def __init__(self, byte: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # as above
-        self._byte = byte
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # NOTE: True makes torch import its compiler at the first call, 1.5 s that the first case would be charged for.
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if _allocates(func) and isinstance(result, torch.Tensor) and has_bytes(result):
-            _fill_storage(result, self._byte)
-        return result
-
-
-def fresh_memory(byte: int) -> TorchDispatchMode:
-    """Context in which the whole storage of every `torch.empty` is filled with `byte`."""
-    return _FillMode(byte)
 
 
 def soil_heap(sizes_bytes: Iterable[int], byte: int, device: torch.device) -> None:
@@ -99,17 +62,3 @@ def fill_bytes(tensor: torch.Tensor, byte: int) -> None:
         return
     pattern = torch.full((once.element_size(),), byte, dtype=torch.uint8).view(once.dtype).to(once.device)
     once.copy_(pattern.expand(once.shape) if once.ndim else pattern[0])
-
-
-def _allocates(func: Any) -> bool:
-    """Whether `func` returns memory nobody wrote; `out=` overloads return a tensor of the caller's."""
-    return (
-        isinstance(func, torch._ops.OpOverload)
-        and func._overloadname != "out"
-        and func.overloadpacket._qualified_op_name in _ALLOCATIONS
-    )
-
-
-def _fill_storage(tensor: torch.Tensor, byte: int) -> None:
-    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
-    whole.fill_(byte & 1 if tensor.dtype is torch.bool else byte)
