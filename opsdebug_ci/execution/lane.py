@@ -109,18 +109,23 @@ class Lane:
         return alone_if_lost(lambda: self.about(case, request, Observation, operators), self.retire)
 
     def about(
-        self, case: Case, request: Request, expected: type[AboutCase], operators: Describe
+        self,
+        case: Case,
+        request: Request,
+        expected: type[AboutCase],
+        operators: Describe,
+        timeout_s: float | None = None,
     ) -> AboutCase | Observation:
-        """The answer to a request about `case`, or what happened to the worker instead.
+        """The answer to a request about `case`, or what happened to the worker instead; `timeout_s` may shorten it.
 
         A worker that dies before it began the case fell to something earlier, so a fresh one is asked once more. One
         that dies while it looks for the cause of a failure has told the failure before, and one that needs too much
         memory for what lies beyond values has told the values.
         """
         try:
-            answer = self._about_once(case, request, expected, operators)
+            answer = self._about_once(case, request, expected, operators, timeout_s)
             if isinstance(answer, Death) and _died_before(answer):
-                answer = self._about_once(case, request, expected, operators)
+                answer = self._about_once(case, request, expected, operators, timeout_s)
         except (WorkerError, EnvironmentLimitError) as fault:
             return Observation(case_id=case.id, status=Status.WORKER_BROKEN, reason=fault.message)
         if not isinstance(answer, Death):
@@ -129,11 +134,12 @@ class Lane:
         return observe_death(case, answer) if known is None or known.case_id != case.id else known
 
     def _about_once(
-        self, case: Case, request: Request, expected: type[AboutCase], operators: Describe
+        self, case: Case, request: Request, expected: type[AboutCase], operators: Describe, timeout_s: float | None
     ) -> AboutCase | Death:
         client = self._prepared(operators)
         self._served = True
-        answer = client.ask(request, expected, self._limits.timeout_s, self._limits.memory_bytes)
+        limit_s = self._limits.timeout_s if timeout_s is None else min(timeout_s, self._limits.timeout_s)
+        answer = client.ask(request, expected, limit_s, self._limits.memory_bytes)
         if not isinstance(answer, Death) and answer.case_id != case.id:
             self.retire()
             raise WorkerError(f"the worker answered for case {answer.case_id[:40]}; wanted {case.id}")

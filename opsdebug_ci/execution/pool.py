@@ -195,9 +195,17 @@ class WorkerPool:
                 future.cancel()
 
     def about(
-        self, request: RunCase | AttributeCase | TraceCase | KeepInputs | PageCase, expected: type[AboutCase]
+        self,
+        request: RunCase | AttributeCase | TraceCase | KeepInputs | PageCase,
+        expected: type[AboutCase],
+        timeout_s: float | None = None,
     ) -> AboutCase | Observation:
         """The answer to a request about a case, or what happened to its worker instead.
+
+        Args:
+            request: what to ask.
+            expected: type of the answer.
+            timeout_s: how long it may take, where that is less than any case may; None: as long as any.
 
         Raises:
             InternalError: no operators were described before.
@@ -205,7 +213,7 @@ class WorkerPool:
         operators = self._operators
         if operators is None:
             raise InternalError("`about` was called before `describe`; wanted the operators described first")
-        return self._borrowing(lambda lane: lane.about(request.case, request, expected, operators))
+        return self._borrowing(lambda lane: lane.about(request.case, request, expected, operators, timeout_s))
 
     def _lane(self) -> Lane:
         return Lane(self._launcher, self._limits, self._failed_starts)
