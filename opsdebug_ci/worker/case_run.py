@@ -70,7 +70,8 @@ def run_case(operator: Operator, request: RunCase, trail: Trail, witness: Witnes
     """
     started = time.perf_counter_ns()
     trail(Breadcrumb(phase=Phase.INPUTS))
-    return _run(operator, request, trail, started, arguments=None, explaining=witness is None, witness=witness)
+    explaining = request.explaining and witness is None
+    return _run(operator, request, trail, started, arguments=None, explaining=explaining, witness=witness)
 
 
 def _run(
