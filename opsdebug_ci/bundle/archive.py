@@ -144,13 +144,9 @@ def unpacked(data: bytes, where: str) -> Archive:
         raise BundleError(f"{where}: has more than {MOST_BYTES} bytes", next_step=NEXT_STEP)
     try:
         manifest, blobs = _contents(memoryview(data))
-    except _Refusal as refusal:
-        raise BundleError(f"{where}: {refusal}", next_step=NEXT_STEP) from None
+    except BundleError as refusal:
+        raise BundleError(f"{where}: {refusal.message}", next_step=NEXT_STEP) from None
     return Archive(sha256=hashlib.sha256(data).hexdigest(), manifest=bytes(manifest), blobs=blobs)
-
-
-class _Refusal(Exception):  # noqa: N818 - becomes a BundleError as soon as its file is known
-    """Why these bytes are no bundle."""
 
 
 def _contents(data: memoryview) -> tuple[memoryview, dict[str, memoryview]]:
@@ -163,17 +159,17 @@ def _contents(data: memoryview) -> tuple[memoryview, dict[str, memoryview]]:
     for entry in entries:
         body = position + len(entry.header)
         if entry.position != position or data[position:body] != entry.header or body + entry.size > start:
-            raise _Refusal(f"entry `{entry.name}` is not where and what the directory says; wanted it at {position}")
+            raise BundleError(f"entry `{entry.name}` is not where and what the directory says; wanted it at {position}")
         contents = data[body : body + entry.size]
         if zlib.crc32(contents) != entry.crc:
-            raise _Refusal(f"entry `{entry.name}` is damaged: its checksum differs")
+            raise BundleError(f"entry `{entry.name}` is damaged: its checksum differs")
         if entry.name == MANIFEST:
             manifest = contents
         else:
             blobs[_verified(entry.name, contents)] = contents
         position = body + entry.size
     if position != start:
-        raise _Refusal(f"{start - position} bytes belong to no entry; wanted none")
+        raise BundleError(f"{start - position} bytes belong to no entry; wanted none")
     return manifest, blobs
 
 
@@ -181,22 +177,22 @@ def _verified(name: str, contents: memoryview) -> str:
     wanted = name.removeprefix(BLOBS)
     got = hashlib.sha256(contents).hexdigest()
     if got != wanted:
-        raise _Refusal(f"storage {wanted[:16]} holds other bytes: got sha256 {got[:16]}")
+        raise BundleError(f"storage {wanted[:16]} holds other bytes: got sha256 {got[:16]}")
     return wanted
 
 
 def _read_end(data: memoryview) -> tuple[int, int]:
     """Number of entries, and where the directory starts."""
     if len(data) < _END.size or bytes(data[:2]) != b"PK":
-        raise _Refusal(f"its {len(data)} bytes do not begin as a ZIP archive; wanted a bundle")
+        raise BundleError(f"its {len(data)} bytes do not begin as a ZIP archive; wanted a bundle")
     end = data[-_END.size :]
     signature, _, _, _, count, size, start, _ = _END.unpack(end)
     if signature != b"PK\5\6":
-        raise _Refusal("it does not end as a ZIP archive; it is cut off, or something was added to it")
+        raise BundleError("it does not end as a ZIP archive; it is cut off, or something was added to it")
     if count > MOST_ENTRIES:
-        raise _Refusal(f"it has {count} entries; wanted at most {MOST_ENTRIES}")
+        raise BundleError(f"it has {count} entries; wanted at most {MOST_ENTRIES}")
     if end != _end(count, size, start) or start + size + _END.size != len(data):
-        raise _Refusal("its end record does not fit the file; wanted one directory right before it")
+        raise BundleError("its end record does not fit the file; wanted one directory right before it")
     return count, start
 
 
@@ -206,20 +202,20 @@ def _read_directory(data: memoryview, count: int, start: int) -> list[_Entry]:
     for number in range(count):
         fixed = data[position : position + _CENTRAL.size]
         if len(fixed) < _CENTRAL.size:
-            raise _Refusal(f"its directory ends after {number} of {count} entries")
+            raise BundleError(f"its directory ends after {number} of {count} entries")
         entry = _listed(_CENTRAL.unpack(fixed), data[position + _CENTRAL.size :])
         listing = entry.listing
         if data[position : position + len(listing)] != listing:
-            raise _Refusal(f"entry `{entry.name}` is listed in another way than bundles list theirs")
+            raise BundleError(f"entry `{entry.name}` is listed in another way than bundles list theirs")
         entries.append(entry)
         position += len(listing)
     if position + _END.size != len(data):
-        raise _Refusal(f"its directory holds more than its {count} entries")
+        raise BundleError(f"its directory holds more than its {count} entries")
     names = [entry.name for entry in entries]
     if not names or names != [MANIFEST, *sorted(set(names) - {MANIFEST})]:
-        raise _Refusal(f"its {len(names)} entries are not one `{MANIFEST}`, then storages in order, each once")
+        raise BundleError(f"its {len(names)} entries are not one `{MANIFEST}`, then storages in order, each once")
     if entries[0].size > MOST_MANIFEST_BYTES:
-        raise _Refusal(f"its manifest has {entries[0].size} bytes; wanted at most {MOST_MANIFEST_BYTES}")
+        raise BundleError(f"its manifest has {entries[0].size} bytes; wanted at most {MOST_MANIFEST_BYTES}")
     return entries
 
 
@@ -229,16 +225,16 @@ def _listed(fields: tuple[int, ...], rest: memoryview) -> _Entry:
     name = bytes(rest[:length]).decode("latin-1")
     problem = name_problem(name)
     if problem:
-        raise _Refusal(problem)
+        raise BundleError(problem)
     shown = f"entry `{name}`"
     if flags & 1:
-        raise _Refusal(f"{shown} is encrypted; wanted plain bytes")
+        raise BundleError(f"{shown} is encrypted; wanted plain bytes")
     if method:
-        raise _Refusal(f"{shown} is compressed (method {method}, {size} to {expanded} bytes); wanted it stored")
+        raise BundleError(f"{shown} is compressed (method {method}, {size} to {expanded} bytes); wanted it stored")
     if stat.S_ISLNK(rights >> 16):
-        raise _Refusal(f"{shown} is a symbolic link; wanted a file")
+        raise BundleError(f"{shown} is a symbolic link; wanted a file")
     if size != expanded or size > MOST_BYTES:
-        raise _Refusal(f"{shown} claims {size} and {expanded} bytes; wanted one size of at most {MOST_BYTES}")
+        raise BundleError(f"{shown} claims {size} and {expanded} bytes; wanted one size of at most {MOST_BYTES}")
     return _Entry(name=name, size=size, crc=crc, position=position)
 
 

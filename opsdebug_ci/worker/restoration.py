@@ -149,6 +149,16 @@ def _restored(value: InputValue, tensors: list[Any]) -> Any:
     return _PLAIN[value.kind](value.text)
 
 
+def _dtype(text: str) -> torch.dtype:
+    found = getattr(torch, text, None)
+    if not isinstance(found, torch.dtype):
+        raise InputsError(
+            f"inputs are not those of the bundle: this torch has no dtype {text!r}",
+            next_step="replay it with the torch of the bundle, which `opsdebug replay` shows",
+        )
+    return found
+
+
 def _complex(text: str) -> complex:
     real, imaginary = map(float.fromhex, text.split())
     return complex(real, imaginary)
@@ -161,6 +171,6 @@ _PLAIN: dict[ValueKind, Any] = {
     ValueKind.FLOAT: float.fromhex,
     ValueKind.COMPLEX: _complex,
     ValueKind.STR: str,
-    ValueKind.DTYPE: lambda text: getattr(torch, text),
+    ValueKind.DTYPE: _dtype,
 }
 """How a plain value is read from its spelling."""
