@@ -11,8 +11,9 @@ from opsdebug_ci.cli.inquiry_options import again, inquiry_of, inquiry_options
 from opsdebug_ci.cli.options import configuration, world
 from opsdebug_ci.cli.output import tell
 from opsdebug_ci.model.vocabulary import CheckpointMode
+from opsdebug_ci.pipeline.page_inquiry import watch_pages
 from opsdebug_ci.pipeline.trace import StepInquiry, trace
-from opsdebug_ci.report import encode, spelled, trace_text
+from opsdebug_ci.report import encode, pages_text, spelled, trace_text
 
 
 @click.command(context_settings={"show_default": True})
@@ -25,10 +26,16 @@ from opsdebug_ci.report import encode, spelled, trace_text
     help="all: values step by step; health: NaN, infinities and enormous values; none: outputs only.",
 )
 @click.option("--step-limit", type=click.IntRange(min=1), metavar="N", help="Stop after so many steps.")
+@click.option(
+    "--guard",
+    type=click.Choice(["pages"]),
+    help="pages: instead of steps, the lines that touch memory beyond the operator's tensors (on the CPU).",
+)
 @inquiry_options
 def command(
     mode: str,
     step_limit: int | None,
+    guard: str | None,
     operator: str | None,
     named: str | None,
     verifier: str,
@@ -43,11 +50,14 @@ def command(
     Steps are the checkpoints both mark; without any, the ATen calls both begin with. Looks into the first failing case
     of OPERATOR among those the options leave. Exit code 0 when something could be said: `run` gates.
     """
-    wanted = StepInquiry(
-        inquiry=inquiry_of(operator, named, verifier, **axes), mode=CheckpointMode(mode), step_limit=step_limit
-    )
-    found = trace(wanted, configuration(config, {"timeout": timeout, "python": python}), world())
+    inquiry = inquiry_of(operator, named, verifier, **axes)
+    settings = configuration(config, {"timeout": timeout, "python": python})
+    if guard is None:
+        steps = StepInquiry(inquiry=inquiry, mode=CheckpointMode(mode), step_limit=step_limit)
+        found, text = trace(steps, settings, world()), trace_text
+    else:
+        found, text = watch_pages(inquiry, settings, world()), pages_text
     given = again(config, python, timeout)
     document = replace(found, next=tuple(spelled(line, given) for line in found.next))
-    tell(encode(document).decode() if as_json else trace_text(document), newline=as_json)
+    tell(encode(document).decode() if as_json else text(document), newline=as_json)
     return document.exit_code

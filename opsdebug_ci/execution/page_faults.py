@@ -76,11 +76,10 @@ class _Inquiry:
         self._notes: list[str] = []
 
     def told(self) -> PageInquiry:
-        """What came of it."""
-        notes = [*self._notes, *([ONE_DEATH] if self._faults else [])]
-        return PageInquiry(
-            launches=tuple(self._launches), faults=tuple(self._faults), notes=tuple(dict.fromkeys(notes))
-        )
+        """What came of it, writes first."""
+        faults = sorted(self._faults, key=lambda fault: fault.access is Access.READ)
+        notes = [*self._notes, *([ONE_DEATH] if faults else [])]
+        return PageInquiry(launches=tuple(self._launches), faults=tuple(faults), notes=tuple(dict.fromkeys(notes)))
 
     def watch(self) -> None:
         """Make the launches."""

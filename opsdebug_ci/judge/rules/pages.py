@@ -14,7 +14,7 @@ CAUGHT = 0.98
 """Confidence where the access itself is the defect: the processor stopped the very instruction."""
 
 NEUTRAL = 0.7
-"""That of a read no output was seen to follow: it happened, but vector code may do so by design and mask the rest."""
+"""That of a read that neither an output was seen to follow nor a process to die of: vector code may do so by design."""
 
 _WHERE = {Side.TAIL: "behind the end of", Side.HEAD: "before the beginning of"}
 
@@ -56,8 +56,10 @@ def _cause(fault: PageFault) -> Cause:
 
 
 def _confidence(fault: PageFault, observation: Observation) -> float:
-    neutral = fault.access is Access.READ and not observation.reads and observation.status is not Status.CRASHED
-    return NEUTRAL if neutral else CAUGHT
+    if fault.access is Access.WRITE or observation.reads:
+        return CAUGHT
+    wrote = any(other.access is Access.WRITE for other in observation.pages)
+    return CAUGHT if observation.status is Status.CRASHED and not wrote else NEUTRAL
 
 
 def _evidence(fault: PageFault) -> Evidence:
