@@ -15,6 +15,7 @@ import msgspec
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
 from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, AttributionDocument, TraceDocument
+from opsdebug_ci.model.replay import REPLAY_SCHEMA, ReplayDocument
 from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,7 +23,7 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def encode(document: RunDocument | AttributionDocument | TraceDocument | SelftestDocument) -> bytes:
+def encode(document: RunDocument | AttributionDocument | TraceDocument | ReplayDocument | SelftestDocument) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
         return msgspec.json.encode(document)
@@ -50,6 +51,7 @@ SCHEMAS: dict[str, type] = {
     RUN_SCHEMA: RunDocument,
     ATTRIBUTE_SCHEMA: AttributionDocument,
     TRACE_SCHEMA: TraceDocument,
+    REPLAY_SCHEMA: ReplayDocument,
     SELFTEST_SCHEMA: SelftestDocument,
 }
 """Every document that `--json` prints, by its schema."""

@@ -23,7 +23,7 @@ SHOWN = 10
 _PREFIX = re.compile(r"[0-9a-f]{1,64}")
 
 
-def read_bundle(place: BundlePlace, sha256: str) -> bytes:
+def stored_bytes(place: BundlePlace, sha256: str) -> bytes:
     """The bytes of a bundle.
 
     Raises:

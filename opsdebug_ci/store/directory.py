@@ -17,7 +17,7 @@ from opsdebug_ci.bundle.durable import make_directory, write_durably
 from opsdebug_ci.bundle.place import BundlePlace
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model import Calibration, RunDocument
-from opsdebug_ci.store.bundles import DIRECTORY, only_match, read_bundle
+from opsdebug_ci.store.bundles import DIRECTORY, only_match, stored_bytes
 from opsdebug_ci.store.column import PARTITION
 from opsdebug_ci.store.encoding import RUN_ID, SUFFIX, decode_run, encode_run
 from opsdebug_ci.store.interface import BaselineStore
@@ -82,7 +82,7 @@ class DirectoryStore(BaselineStore):
         return self._bundles.all() if self.exists() else ()
 
     def bundle(self, sha256: str) -> bytes:
-        return read_bundle(self._bundles, sha256)
+        return stored_bytes(self._bundles, sha256)
 
     def find_bundle(self, prefix: str) -> str:
         return only_match(self.bundles(), prefix, f"store `{self._root}`")

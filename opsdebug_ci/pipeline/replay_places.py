@@ -1,0 +1,127 @@
+"""Where bundles are found: a file, the directory beside the configuration, the baseline store.
+
+Decides which bytes a name stands for. What a bundle says is not looked at here; bytes that do not hash to their name
+are told as such and never handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdebug_ci.bundle.entry_name import SUFFIX
+from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace
+from opsdebug_ci.errors import BundleError, UsageError
+from opsdebug_ci.failures.bundle_reader import Bundle, parse_bundle, read_bundle
+from opsdebug_ci.model.bundle import BundleManifest
+from opsdebug_ci.plan import Configuration
+from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.bundles import only_match, stored_bytes
+from opsdebug_ci.store.interface import BaselineStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A bundle that is somewhere."""
+
+    sha256: str
+    """What it is named by; empty for a file, whose name says nothing."""
+
+    place: str
+    """Where, in words."""
+
+    read: Callable[[], Bundle]
+    """Reads and checks it. Raises BundleError when it is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A bundle that was found and looked into. Without its storages: many may be at hand at once."""
+
+    found: Found
+    """Where it is."""
+
+    sha256: str
+    """Of its bytes; empty for a file that was refused."""
+
+    manifest: BundleManifest | None
+    """What it says; None: it was refused."""
+
+    refusal: str = ""
+    """Why."""
+
+    @property
+    def file(self) -> bool:
+        """It is a file that was named, not one of a store."""
+        return not self.found.sha256
+
+
+def look_into(found: Found) -> Entry:
+    """Read and check a bundle."""
+    try:
+        bundle = found.read()
+    except BundleError as refusal:
+        return Entry(found=found, sha256=found.sha256, manifest=None, refusal=refusal.message)
+    return Entry(found=found, sha256=bundle.sha256, manifest=bundle.manifest)
+
+
+def configured_store(configuration: Configuration) -> BaselineStore:
+    """The baseline store; nothing of it is read yet."""
+    directory = configuration.store_directory
+    return open_store(configuration.store if directory is None else str(directory))
+
+
+def every_bundle(configuration: Configuration) -> tuple[Found, ...]:
+    """Every bundle of this checkout and of the store, each once, by hash."""
+    place, store = BundlePlace.beside(configuration.root), configured_store(configuration)
+    found = {sha256: _stored(store, sha256) for sha256 in store.bundles()}
+    found |= {sha256: _local(place, sha256) for sha256 in place.all()}
+    return tuple(found[sha256] for sha256 in sorted(found))
+
+
+def has_places(configuration: Configuration) -> bool:
+    """Whether there is anything that could hold bundles: a store, or a directory that runs by hand have left."""
+    return configured_store(configuration).exists() or (configuration.root / OWN_DIRECTORY).is_dir()
+
+
+def named_bundles(names: Iterable[str], configuration: Configuration, directory: Path) -> tuple[Found, ...]:
+    """The bundles that names stand for: a file that exists, else the beginning of a sha256.
+
+    Args:
+        names: as typed.
+        configuration: says where the store is.
+        directory: where relative paths start.
+
+    Raises:
+        UsageError: a name stands for none, or for several.
+    """
+    return tuple(_named(name, configuration, directory) for name in names)
+
+
+def _named(name: str, configuration: Configuration, directory: Path) -> Found:
+    path = directory / Path(name).expanduser()
+    if path.is_file():
+        return Found(sha256="", place=name, read=lambda: read_bundle(path))
+    if "/" in name or name.endswith(SUFFIX):
+        raise UsageError(
+            f"`{name}` is no file; wanted a bundle, or the beginning of the sha256 of a stored one",
+            next_step="check the path; `opsdebug failures` lists what is stored",
+        )
+    everything = {found.sha256: found for found in every_bundle(configuration)}
+    where = f"`{OWN_DIRECTORY}` and store `{configured_store(configuration).location}`"
+    return everything[only_match(everything, name, where)]
+
+
+def _local(place: BundlePlace, sha256: str) -> Found:
+    return Found(
+        sha256=sha256, place=OWN_DIRECTORY, read=lambda: parse_bundle(stored_bytes(place, sha256), _shown(sha256))
+    )
+
+
+def _stored(store: BaselineStore, sha256: str) -> Found:
+    return Found(sha256=sha256, place=store.location, read=lambda: parse_bundle(store.bundle(sha256), _shown(sha256)))
+
+
+def _shown(sha256: str) -> str:
+    return f"bundle {sha256[:12]}"
