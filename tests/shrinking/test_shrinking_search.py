@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from shrinking_notation import Runner, case, fails_when, outcome
 
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.failures.shrinking import Candidate, Outcome, Space, Trial, repeats_for
+from opsdebug_ci.failures.shrinking import Candidate, Outcome, Space, Trial
 from opsdebug_ci.failures.shrinking.sizes import sizes_below
 
 
@@ -100,11 +100,6 @@ def test_a_flaky_failure_is_shrunk(rate):
     assert shrunk.smallest.case.dims["n"] == 17
     assert 0 < shrunk.rate.failed < shrunk.rate.tries == 20
     assert shrunk.boundary == "fails at n=17, passes at n=16"
-
-
-def test_runs_of_a_flaky_candidate():
-    # the table of section 3f of the reference on diagnosis, by the same formula
-    assert [repeats_for(rate) for rate in (1.0, 0.5, 0.3, 0.2, 0.1, 0.05)] == [1, 7, 13, 21, 44, 90]
 
 
 def test_what_fails_too_seldom_is_not_shrunk():

@@ -6,7 +6,6 @@ from opsdebug_ci.failures.shrinking.ledger import OtherFailure as OtherFailure
 from opsdebug_ci.failures.shrinking.ledger import Trials as Trials
 from opsdebug_ci.failures.shrinking.minimiser import Shrunk as Shrunk
 from opsdebug_ci.failures.shrinking.minimiser import minimise as minimise
-from opsdebug_ci.failures.shrinking.minimiser import repeats_for as repeats_for
 from opsdebug_ci.failures.shrinking.reduction import Reduction as Reduction
 from opsdebug_ci.failures.shrinking.space import Space as Space
 from opsdebug_ci.failures.shrinking.trial import Candidate as Candidate

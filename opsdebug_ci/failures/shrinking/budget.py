@@ -45,6 +45,11 @@ class Account:
         """Time spent, in earlier processes too."""
         return self._clock() - self._began
 
+    @property
+    def share(self) -> float:
+        """Share of the time that is spent."""
+        return self.seconds / self._budget.seconds if self._budget.seconds else 1.0
+
     def affords(self, *, final: bool) -> bool:
         """Whether one more run is allowed; the last ones only where it is final."""
         share = 1.0 if final else 1.0 - self.reserved

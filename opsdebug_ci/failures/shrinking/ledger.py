@@ -122,13 +122,18 @@ class Ledger:
                 return found
         return None
 
-    def tally(self, label: str, candidate: Candidate, number: int, *, final: bool) -> tuple[int, int]:
-        """How many of up to `number` runs fail for the same cause, and how many runs there were."""
+    def tally(self, label: str, candidate: Candidate, number: int, *, share: float = 1.0) -> tuple[int, int]:
+        """How many of up to `number` runs fail for the same cause, and how many runs there were.
+
+        After the first, none is begun once this share of the time is spent.
+        """
         _, function = self._usual
         failed = tries = 0
         for turn in range(number):
+            if tries and self.account.share > share:
+                break
             run = _Run(name=_name(label, candidate, turn), candidate=candidate, function=function)
-            trial = self._run([run], final=final)[0]
+            trial = self._run([run], final=True)[0]
             if trial.outcome is Outcome.UNSETTLED:
                 break
             tries += 1

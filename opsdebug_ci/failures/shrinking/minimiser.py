@@ -15,12 +15,12 @@ is reported as a failure of its own.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
+from opsdebug_ci.failures.flakiness import tries_to_see
 from opsdebug_ci.failures.shrinking.borders import Border, BorderSearch, nearest
 from opsdebug_ci.failures.shrinking.budget import Budget, Clock
 from opsdebug_ci.failures.shrinking.configuration import simplified, widened
@@ -36,11 +36,11 @@ from opsdebug_ci.model.case import Case
 CONFIRMATIONS = 5
 """Runs before anything is varied."""
 
+CONFIRMING = 0.2
+"""Share of the time after which one more is not begun: one is enough for what takes long."""
+
 MEASURED = 20
 """Runs that measure the rate of a flaky failure, and at most those that verify the smallest case."""
-
-MISSED = 0.01
-"""Chance that a flaky failure is taken for passing."""
 
 LEAST_RATE = 0.2
 """Below it, nothing is shrunk: a candidate would take more than twenty runs."""
@@ -145,7 +145,7 @@ class _Minimiser:
         share = reproduced.failed / reproduced.tries if reproduced.tries else 0.0
         if share < LEAST_RATE:
             return self._unshrunk(reproduced)
-        self._ledger.repeats = repeats_for(share)
+        self._ledger.repeats = tries_to_see(share)
         smallest, verified = self._smallest()
         borders = self._borders(smallest)
         reduction = self._reduced(smallest)
@@ -155,12 +155,12 @@ class _Minimiser:
 
     def _confirmed(self) -> Rate:
         """How often it fails again; a failure that nothing shows but its cause is asked for its cause from here on."""
-        failed, tries = self._ledger.tally("confirm", self._start, CONFIRMATIONS, final=False)
+        failed, tries = self._ledger.tally("confirm", self._start, CONFIRMATIONS, share=CONFIRMING)
         if tries and not failed and self._ledger.full(self._start) is Outcome.SAME:
             self._ledger.causes_only = True
             return Rate(failed=1, tries=1)
         if 0 < failed < tries:
-            failed, tries = self._ledger.tally("confirm", self._start, MEASURED, final=False)
+            failed, tries = self._ledger.tally("confirm", self._start, MEASURED, share=CONFIRMING)
         return Rate(failed=failed, tries=tries)
 
     def _smallest(self) -> tuple[Candidate, bool]:
@@ -214,7 +214,7 @@ class _Minimiser:
         borders: tuple[Border, ...],
         reduction: Reduction | None,
     ) -> Shrunk:
-        failed, tries = self._ledger.tally("verify", smallest, MEASURED, final=True)
+        failed, tries = self._ledger.tally("verify", smallest, MEASURED)
         self._ledger.save()
         return Shrunk(
             smallest=smallest,
@@ -246,11 +246,3 @@ class _Minimiser:
             ended=self._ledger.ended,
             notes=(why,),
         )
-
-
-def repeats_for(rate: float) -> int:
-    """Runs after which a failure of this rate has been missed with a chance of 1 %: ceil(ln 0.01 / ln(1 - rate)).
-
-    From (1 - rate)^r <= 0.01. One for a failure that never passed.
-    """
-    return 1 if rate >= 1 else math.ceil(math.log(MISSED) / math.log(1 - rate))

@@ -14,7 +14,7 @@ from itertools import permutations
 from typing import final
 
 from opsdebug_ci.failures.shrinking.sizes import JOINT_CAPS, sizes_below
-from opsdebug_ci.failures.shrinking.space import Space, at
+from opsdebug_ci.failures.shrinking.space import Space, at, product
 from opsdebug_ci.failures.shrinking.trial import Candidate, Outcome
 
 First = Callable[[Iterable[Candidate]], "Candidate | None"]
@@ -25,6 +25,9 @@ Ask = Callable[[Candidate], Outcome]
 
 GATHERED = 6
 """Pairs of dims that are gathered at most: all of three dims."""
+
+MOST_GATHERED = 1 << 24
+"""Product of all dims up to which they are gathered: outputs may be as large though no argument is."""
 
 Names = tuple[str, ...]
 
@@ -86,9 +89,9 @@ class ShapeSearch:
 
     def _gathered(self, current: Candidate) -> Candidate | None:
         """All of one dim given to another, so that the elements stay and one dim is left; then down to the border."""
-        if not self._space.growing:
-            return None
         dims = current.case.dims
+        if not self._space.growing or product(dims) > MOST_GATHERED:
+            return None
         pairs = [(one, other) for one, other in permutations(dims, 2) if dims[one] > 1 and dims[other] > 1][:GATHERED]
         for one, other in pairs:
             moved = {one: 1, other: dims[one] * dims[other]}
