@@ -12,6 +12,7 @@ from opsdebug_ci.plan.revision import read_revision as read_revision
 from opsdebug_ci.plan.revision import work_tree as work_tree
 from opsdebug_ci.plan.selection import is_glob as is_glob
 from opsdebug_ci.plan.selection import select as select
+from opsdebug_ci.plan.selection import select_names as select_names
 from opsdebug_ci.plan.setting import Performance as Performance
 from opsdebug_ci.plan.shard import Shard as Shard
 from opsdebug_ci.plan.shard import parse_shard as parse_shard

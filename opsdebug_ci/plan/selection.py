@@ -19,11 +19,16 @@ def select(descriptions: Sequence[OperatorDescription], patterns: Sequence[str])
     Raises:
         UsageError: a pattern matches nothing; names every such pattern at once.
     """
-    names = [description.name for description in descriptions]
+    wanted = select_names([description.name for description in descriptions], patterns)
+    return tuple(description for description in descriptions if description.name in wanted)
+
+
+def select_names(names: Sequence[str], patterns: Sequence[str]) -> frozenset[str]:
+    """The names that match any of `patterns`, all of them when there are none; raises as `select` does."""
     missed = [pattern for pattern in patterns if not any(_matches(name, pattern) for name in names)]
     if missed:
         raise _nothing_matches(missed, names)
-    return tuple(d for d in descriptions if not patterns or any(_matches(d.name, pattern) for pattern in patterns))
+    return frozenset(name for name in names if not patterns or any(_matches(name, pattern) for pattern in patterns))
 
 
 def _matches(name: str, pattern: str) -> bool:
