@@ -261,7 +261,8 @@ class _CaseRun:
 
     def _explained(self, observation: Observation, failures: list[Failure], launch: LaunchReading) -> Observation:
         self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
-        return replace(observation, clues=investigate(self.operator, failures, partial(self._scene, launch)))
+        found = investigate(self.operator, failures, partial(self._scene, launch))
+        return replace(observation, clues=found.clues, origin=found.origin)
 
     def _scene(self, launch: LaunchReading, budget: Budget) -> Scene:
         return Scene(

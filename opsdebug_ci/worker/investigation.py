@@ -10,9 +10,10 @@ import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.health import HealthEvent
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns import PATTERNS
@@ -20,6 +21,7 @@ from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.containment import heard
 from opsdebug_ci.worker.probes import PROBES
 from opsdebug_ci.worker.probes.budget import Budget
+from opsdebug_ci.worker.probes.health_origin import is_unhealthy, origin_of
 from opsdebug_ci.worker.probes.scene import Scene
 
 CASE_S = 4.0
@@ -48,10 +50,21 @@ _SPENT: weakref.WeakKeyDictionary[Operator, float] = weakref.WeakKeyDictionary()
 """Seconds of work that went into the failures of each operator, in this process."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What was found out about the failures of a case."""
+
+    clues: tuple[Clue, ...]
+    """For every failing output, most probable first per output."""
+
+    origin: HealthEvent | None
+    """First step that lets NaN or infinities appear; None: there is none, or no time to look."""
+
+
 def investigate(
     operator: Operator, failures: Sequence[Failure], scene_within: Callable[[Budget], Scene]
-) -> tuple[Clue, ...]:
-    """Clues for every failing output, most probable first per output.
+) -> Explanation:
+    """Clues for every failing output, and where what is not finite comes from.
 
     Args:
         operator: whose failures these are.
@@ -63,8 +76,10 @@ def investigate(
     started_s = time.thread_time()
     scene = scene_within(Budget(allowed_s))
     clues = tuple(clue for failure in failures for clue in _clues(scene, failure))
+    unhealthy = not scene.expired and any(is_unhealthy(failure) for failure in failures)
+    origins = list(heard(lambda: [origin_of(scene)])) if unhealthy else [None]
     _SPENT[operator] = spent_s + time.thread_time() - started_s
-    return clues
+    return Explanation(clues=clues, origin=origins[0] if origins else None)
 
 
 def _clues(scene: Scene, failure: Failure) -> list[Clue]:

@@ -14,6 +14,7 @@ from opsdebug_ci.worker.probes.contiguous_copy import contiguous_copy
 from opsdebug_ci.worker.probes.fitted_constant import fitted_constant
 from opsdebug_ci.worker.probes.foreign_bytes import foreign_bytes
 from opsdebug_ci.worker.probes.growth import growth
+from opsdebug_ci.worker.probes.health_origin import health_origin
 from opsdebug_ci.worker.probes.influence import influence
 from opsdebug_ci.worker.probes.overwritten import overwritten
 from opsdebug_ci.worker.probes.scene import Scene as Scene
@@ -33,5 +34,6 @@ PROBES: tuple[Probe, ...] = (
     overwritten,
     tamed_values,
     growth,
+    health_origin,
 )
 """Every probe, the most telling first: what comes late may find the time used up."""

@@ -6,12 +6,13 @@ Decides how probes run: on copies, isolated, within one budget of time. Delibera
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.health import HealthEvent
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Status
 from opsdebug_ci.numerics.failure import Failure
@@ -52,6 +53,9 @@ class Scene:
 
     budget: Budget
     """How long probing may go on."""
+
+    health: list[tuple[HealthEvent, ...]] = field(default_factory=list)
+    """Unhealthy steps of one watched launch, kept by the first probe that asks; empty: none has."""
 
     @property
     def expired(self) -> bool:

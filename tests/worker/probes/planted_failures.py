@@ -130,6 +130,11 @@ def _afraid_of_nan(x: torch.Tensor) -> torch.Tensor:
     return x.exp() - (0.3 * x.cos() if bool(torch.isnan(x).any()) else 0)
 
 
+def _root_of_a_difference(x: torch.Tensor) -> torch.Tensor:
+    right = x * x - 2.0 * x + 1.0
+    return torch.where(torch.arange(x.numel()) % 3 == 1, (-right).sqrt(), right)
+
+
 def _narrow_running_sum(x: torch.Tensor) -> torch.Tensor:
     """A running sum of 16 interleaved lanes in bfloat16: an order that no alteration of the reference has."""
     total = torch.zeros(x.shape[0], 16, dtype=torch.bfloat16)
@@ -489,6 +494,15 @@ PLANTED = (
         torch.exp,
         _afraid_of_nan,
         says="without the NaN in `x`",
+    ),
+    PlantedFailure(
+        "root_of_a_difference",
+        "health_origin",
+        Cause.NAN_INF_HANDLING,
+        lambda seed, n: [1.0 + normal(seed, n).abs()],
+        lambda x: x * x - 2.0 * x + 1.0,
+        _root_of_a_difference,
+        says="NaN first appears in call `sqrt` (planted_failures.py:",
     ),
     PlantedFailure(
         "narrow_running_sum",
