@@ -23,6 +23,9 @@ from opsdebug_ci.pipeline.verification import Selection
 from opsdebug_ci.plan import parse_shard
 from opsdebug_ci.report import respelled
 
+DIAGNOSIS_S = {Stage.SMOKE: 20.0, Stage.FULL: 600.0}
+"""Seconds for what is asked about failures, once all cases are judged: somebody waits for a pull request."""
+
 
 @click.command()
 @click.option("--stage", type=click.Choice([str(Stage.SMOKE), str(Stage.FULL)]), required=True, help="What to run.")
@@ -63,6 +66,7 @@ def command(
         changed=changed,
         shard=parse_shard(shard) if shard else None,
         budget_s=settings.budget_s.of(stage),
+        diagnosis_s=DIAGNOSIS_S[Stage(stage)],
     )
     outcome = run_stage(selection, settings, world())
     for note in outcome.notes:

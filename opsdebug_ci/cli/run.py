@@ -14,6 +14,9 @@ from opsdebug_ci.pipeline.verification import Selection
 from opsdebug_ci.plan import parse_axes
 from opsdebug_ci.report import respelled
 
+DIAGNOSIS_S = 15.0
+"""Seconds a person waits for what is asked about failures, once all cases are judged."""
+
 CHECKS: dict[Verifier, tuple[ReferenceKind, ...]] = {
     Verifier.TORCH: (ReferenceKind.TORCH,),
     Verifier.NAIVE: (ReferenceKind.NAIVE,),
@@ -71,6 +74,7 @@ def command(
         axes=parse_axes(dims=dims, dtype=dtype, seed=seed, inputs=inputs, layout=layout),
         checks=CHECKS[Verifier(verifier)],
         repeats=repeat,
+        diagnosis_s=DIAGNOSIS_S,
     )
     settings = configuration(config, {"timeout": timeout, "python": python})
     again = {

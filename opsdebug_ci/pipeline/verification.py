@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 
 import opsdebug_ci
-from opsdebug_ci.failures import fingerprints, group
 from opsdebug_ci.judge import judge, summarise
 from opsdebug_ci.model import (
     Case,
@@ -30,6 +29,8 @@ from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
 from opsdebug_ci.model.run import CiContext, Revision, RunRecord
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Verdict
+from opsdebug_ci.pipeline.batches import batches
+from opsdebug_ci.pipeline.diagnosis import Diagnosis, Means, diagnose, undiagnosed
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import (
@@ -81,6 +82,9 @@ class Selection:
     limits: Mapping[str, int] = field(default_factory=dict)
     """Most cases of an operator, by name; the others have as many as the stage plans."""
 
+    diagnosis_s: float | None = None
+    """Seconds for what is asked about failures afterwards; None: nothing is, and no bundles are written."""
+
     enough_failures: int | None = None
     """Failing cases after which no more of an operator are run; None: all are."""
 
@@ -113,9 +117,16 @@ def verify(
     left_out = tuple(operator.name for operator in selected if operator.name in untouched)
     wanted = [operator for operator in selected if operator.name not in untouched]
     planned = _planned(selection, wanted, bench)
-    judgements = _judged(selection, planned, wanted, bench, world)
-    groups, membership = group(judgements), fingerprints(judgements)
-    summary = summarise(judgements, groups, baseline.gate, baseline.known, planned=len(planned), membership=membership)
+    judged = _judged(selection, planned, wanted, bench, world)
+    told = _diagnosed(judged, selection, bench, configuration, world, revision)
+    summary = summarise(
+        told.judgements,
+        told.groups,
+        baseline.gate,
+        baseline.known,
+        planned=len(planned),
+        membership=told.fingerprints,
+    )
     if left_out and not wanted:
         summary = _nothing_to_do(summary)
     record = _record(
@@ -123,14 +134,32 @@ def verify(
     )
     return document(
         record,
-        judgements,
+        told.judgements,
         summary,
-        fingerprints=membership,
+        fingerprints=told.fingerprints,
+        bundles=told.bundles,
         unchanged=left_out,
         unavailable=_unavailable(selection, bench),
         sources=_sources(wanted, configuration.root),
+        notes=told.notes,
         baseline=baseline.known.commit,
     )
+
+
+def _diagnosed(
+    judgements: Sequence[Judgement],
+    selection: Selection,
+    bench: Workbench,
+    configuration: Configuration,
+    world: World,
+    revision: Revision,
+) -> Diagnosis:
+    if selection.diagnosis_s is None:
+        return undiagnosed(judgements)
+    means = Means(
+        bench=bench, configuration=configuration, revision=revision, world=world, seconds=selection.diagnosis_s
+    )
+    return diagnose(judgements, means)
 
 
 def _record(
@@ -235,7 +264,7 @@ def _observed(
     for item in planned:
         if item.excuse is not None:
             yield item.case, Observation(case_id=item.case.id, status=Status.SKIPPED, reason=item.excuse)
-    for batch in _batches([item.case for item in planned if item.excuse is None], selection.enough_failures):
+    for batch in batches([item.case for item in planned if item.excuse is None], selection.enough_failures):
         enough = selection.enough_failures
         wanted = [case for case in batch if enough is None or failures.get(case.operator, 0) < enough]
         world.progress.drop(len(batch) - len(wanted))
@@ -246,20 +275,6 @@ def _observed(
             if selection.budget_s is not None and spent_s > selection.budget_s:
                 answers.close()
                 return
-
-
-def _batches(cases: Sequence[Case], size: int | None) -> list[list[Case]]:
-    """All cases at once, or in each batch the next `size` of every operator."""
-    if size is None:
-        return [list(cases)]
-    batches: list[list[Case]] = []
-    seen: Counter[str] = Counter()
-    for case in cases:
-        number = seen[case.operator] // size
-        seen[case.operator] += 1
-        batches += [[] for _ in range(number + 1 - len(batches))]
-        batches[number].append(case)
-    return batches
 
 
 def _unavailable(selection: Selection, bench: Workbench) -> tuple[Unavailable, ...]:
