@@ -24,11 +24,15 @@ from opsdebug_ci.plan import parse_shard
 from opsdebug_ci.report import respelled
 
 DIAGNOSIS_S = {Stage.SMOKE: 20.0, Stage.FULL: 600.0}
-"""Seconds for what is asked about failures, once all cases are judged: somebody waits for a pull request."""
+"""Seconds for what is asked about failures, once all cases are judged: somebody waits for a pull request. A replay asks
+nothing more: its failures are bundles already."""
+
+STAGES = (Stage.SMOKE, Stage.FULL, Stage.REPLAY)
+"""Stages there are; `run` is none."""
 
 
 @click.command()
-@click.option("--stage", type=click.Choice([str(Stage.SMOKE), str(Stage.FULL)]), required=True, help="What to run.")
+@click.option("--stage", type=click.Choice([str(member) for member in STAGES]), required=True, help="What to run.")
 @click.option("--operators", metavar="NAMES", default="", help="Names or globs, separated by commas; default: all.")
 @click.option("--changed", metavar="BASE", help="Only operators whose source or dependencies differ from BASE.")
 @click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the cases.")
@@ -56,7 +60,11 @@ def command(
     as_json: bool,
     verbosity: int,
 ) -> int:
-    """Run one stage over the configured operators, gate it against the baseline and record it in the store."""
+    """Run one stage over the configured operators, gate it against the baseline and record it in the store.
+
+    Stage `replay` runs every stored failure bundle again instead, those of the oldest cause first; failures that were
+    accepted do not gate.
+    """
     settings = configuration(
         config, {"gate": gate, "timeout": timeout, "budget": budget, "python": python, "store": store}
     )
@@ -66,7 +74,7 @@ def command(
         changed=changed,
         shard=parse_shard(shard) if shard else None,
         budget_s=settings.budget_s.of(stage),
-        diagnosis_s=DIAGNOSIS_S[Stage(stage)],
+        diagnosis_s=DIAGNOSIS_S.get(Stage(stage)),
     )
     outcome = run_stage(selection, settings, world())
     for note in outcome.notes:

@@ -16,7 +16,7 @@ from opsdebug_ci.model import Gate, Stage
 PREFIX = "OPSDEBUG_INPUT_"
 """Variables that carry inputs: `working-directory` arrives as OPSDEBUG_INPUT_WORKING_DIRECTORY."""
 
-STAGES: tuple[str, ...] = (str(Stage.SMOKE), str(Stage.FULL))
+STAGES: tuple[str, ...] = (str(Stage.SMOKE), str(Stage.FULL), str(Stage.REPLAY))
 """Stages that `opsdebug ci` knows."""
 
 CHANGED_AUTO = "auto"
@@ -35,7 +35,7 @@ class ActionInputs:
     """What the workflow asked for; an empty text leaves the matter to the configuration."""
 
     stage: str
-    """`smoke` or `full`."""
+    """`smoke`, `full` or `replay`."""
 
     config: str
     """Path of the configuration, relative to the working directory."""

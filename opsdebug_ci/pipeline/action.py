@@ -24,7 +24,7 @@ from opsdebug_ci.github.outputs import write_outputs
 from opsdebug_ci.github.runner import Runner, read_runner
 from opsdebug_ci.github.summary import append_summary, fit_summary
 from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
-from opsdebug_ci.model import FAILING_VERDICTS, Verdict
+from opsdebug_ci.model import FAILING_VERDICTS, Stage, Verdict
 from opsdebug_ci.pipeline.child import ChildResult, run_child
 from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
@@ -152,7 +152,8 @@ def _configured_python(inputs: ActionInputs, directory: Path) -> str:
 
 def arguments(inputs: ActionInputs, event: Event, python: str) -> tuple[str, ...]:
     """Arguments of `opsdebug ci`. Values follow `=`, so none is ever read as an option."""
-    changed = event.base_commit if inputs.changed == CHANGED_AUTO else inputs.changed
+    base = "" if inputs.stage == str(Stage.REPLAY) else event.base_commit  # bundles are replayed whatever has changed
+    changed = base if inputs.changed == CHANGED_AUTO else inputs.changed
     options = {
         "--stage": inputs.stage,
         "--config": inputs.config,

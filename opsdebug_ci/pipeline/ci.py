@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opsdebug_ci.bundle.place import BundlePlace
 from opsdebug_ci.github import ci_context, read_event
 from opsdebug_ci.model import KnownFailures
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
-from opsdebug_ci.model.vocabulary import Gate
+from opsdebug_ci.model.vocabulary import Gate, Stage
 from opsdebug_ci.pipeline.baseline import distrust, recorded_failures
+from opsdebug_ci.pipeline.replay_stage import Memory, replay_all
 from opsdebug_ci.pipeline.verification import Baseline, Selection, verify
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision
 from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.bundles import stored_bytes
+from opsdebug_ci.store.history import accepted_fingerprints, first_seen
+from opsdebug_ci.store.interface import BaselineStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +41,8 @@ class CiOutcome:
 
 
 def run_stage(selection: Selection, configuration: Configuration, world: World) -> CiOutcome:
-    """Run one stage: (1) prepare the store, (2) verify against the baseline, (3) probe the machine, (4) record.
+    """Run one stage: (1) prepare the store, (2) verify against the baseline, or replay what is stored, (3) probe the
+    machine, (4) record: bundles first, then the rows that name them.
 
     Raises:
         StoreError: the store cannot be written; found out before any case runs.
@@ -48,21 +54,40 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
     if event.recording:
         store.check_writable()
     revision = read_revision(configuration.root, base=selection.changed)
-    compared = configuration.gate is Gate.NEW and store.exists()
+    replaying = selection.stage is Stage.REPLAY
+    believed = store.exists() and (replaying or configuration.gate is Gate.NEW)
     base = event.base_commit or selection.changed or ""
-    doubt = distrust(configuration, base) if compared and not event.recording else None
-    known = recorded_failures(location, revision) if compared and doubt is None else KnownFailures()
+    doubt = distrust(configuration, base) if believed and not event.recording else None
+    known = recorded_failures(location, revision) if believed and not replaying and doubt is None else KnownFailures()
     baseline = Baseline(gate=configuration.gate, known=known)
+    memory = _memory(location, world) if replaying and doubt is None else Memory()
     with workbench(configuration, world) as bench:
-        document = verify(selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci)
+        if replaying:
+            document = replay_all(selection, bench, configuration, world, memory=memory, revision=revision, ci=ci)
+        else:
+            document = verify(selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci)
         calibrations = _calibrations(bench) if event.recording else ()
     if event.recording:
+        _keep_bundles(document, configuration, store)
         store.append(document, calibrations)
     return CiOutcome(
         document=document,
         recorded=store.location if event.recording else None,
         notes=() if doubt is None else (doubt,),
     )
+
+
+def _memory(location: str, world: World) -> Memory:
+    """What the store says of failures: when they were first seen, and which are accepted."""
+    return Memory(accepted=accepted_fingerprints(location, world.now()), first_seen=first_seen(location))
+
+
+def _keep_bundles(document: RunDocument, configuration: Configuration, store: BaselineStore) -> None:
+    """Bring the bundles that the run's rows name into the store."""
+    place = BundlePlace.beside(configuration.root)
+    named = {observation.bundle for observation in document.observations if observation.bundle is not None}
+    for sha256 in sorted(named & set(place.all()) - set(store.bundles())):
+        store.put_bundle(stored_bytes(place, sha256))
 
 
 def _location(configuration: Configuration) -> str:

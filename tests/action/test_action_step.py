@@ -301,6 +301,17 @@ def test_changed_auto_takes_the_base_of_the_event(job: Job, event: str, payload:
     assert [line for line in job.log.splitlines() if line.startswith("--changed")] == expected
 
 
+def test_a_replay_takes_every_bundle_whatever_has_changed(job: Job) -> None:
+    payload = {"pull_request": {"number": 7, "base": {"sha": "b" * 40}, "head": {}}}
+    (job.root / "event.json").write_text(json.dumps(payload), encoding="utf-8")
+    job.environ |= {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(job.root / "event.json")}
+    script = "import sys\nprint(*sys.argv, file=sys.stderr, sep='\\n')\nraise SystemExit(2)\n"
+    job.step(script, changed="auto", stage="replay")
+    words = job.log.splitlines()
+    assert "--stage=replay" in words
+    assert not [word for word in words if word.startswith("--changed")]
+
+
 def test_pull_request_target_is_refused(job: Job) -> None:
     (job.root / "event.json").write_text('{"pull_request": {"number": 7}}', encoding="utf-8")
     job.environ |= {
@@ -366,7 +377,7 @@ def test_wrong_inputs_are_told_in_one_line_and_nothing_runs(job: Job) -> None:
     assert job.step("raise SystemExit(0)\n", stage="${{ x }}", gate="-x\nverdict=pass") == 2
     assert job.outputs["verdict"] == "error"
     assert job.commands == [
-        "::error title=opsdebug%3A configuration::`stage` is '${{ x }}'; wanted one of smoke, full; "
+        "::error title=opsdebug%3A configuration::`stage` is '${{ x }}'; wanted one of smoke, full, replay; "
         "`gate` is '-x\\nverdict=pass'; wanted one of new, all, never "
         "next: correct the `with:` block of this step; docs/action.md lists every input"
     ]

@@ -67,7 +67,6 @@ def test_everything_given() -> None:
     [
         ("stage", "smoke; id"),
         ("stage", "run"),
-        ("stage", "replay"),
         ("stage", "--help"),
         ("stage", "smoke\nverdict=pass"),
         ("config", "--config"),
@@ -117,7 +116,7 @@ def test_every_problem_is_told_at_once() -> None:
     with pytest.raises(ConfigurationError) as refusal:
         given(stage="x", shard="9/3", gate="sometimes")
     assert refusal.value.message == (
-        "`stage` is 'x'; wanted one of smoke, full; "
+        "`stage` is 'x'; wanted one of smoke, full, replay; "
         "`shard` is '9/3'; wanted `i/n` with 1 <= i <= n, e.g. `2/8`; "
         "`gate` is 'sometimes'; wanted one of new, all, never"
     )
