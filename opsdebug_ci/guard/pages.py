@@ -16,7 +16,6 @@ process, so this belongs into a worker. Needs mmap(2) and mprotect(2), and tenso
 from __future__ import annotations
 
 import ctypes
-import errno
 import functools
 import mmap
 import os
@@ -29,6 +28,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.guard.nesting import has_bytes, map_leaves
 from opsdebug_ci.model.vocabulary import PageMode
 
@@ -76,8 +76,8 @@ def unavailable_reason() -> str | None:
         return "pages are watched with mmap and mprotect, which this system does not have"
     try:
         _Region(np.zeros(1, dtype=np.uint8), Placement(mode=PageMode.TAIL))
-    except OSError as error:
-        return f"this system refuses to protect pages: {error.strerror}"
+    except EnvironmentLimitError as refusal:
+        return refusal.message
     return None
 
 
@@ -90,7 +90,7 @@ def watch_values(values: Sequence[Any], read_only: Sequence[bool], placement: Pl
         placement: where they lie.
 
     Raises:
-        OSError: the system gives no more pages.
+        EnvironmentLimitError: the system gives no more pages.
     """
     writable = {key for value, locked in zip(values, read_only, strict=True) if not locked for key in _keys(value)}
     regions: dict[int, _Region] = {}
@@ -126,7 +126,7 @@ class _Region:
     def __init__(self, payload: np.ndarray[Any, Any], placement: Placement) -> None:
         self._size = len(payload)
         self._pages = -(-self._size // mmap.PAGESIZE) * mmap.PAGESIZE
-        memory = mmap.mmap(-1, self._pages + 2 * ZONE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory = _mapped(self._pages + 2 * ZONE_BYTES)
         slack = self._pages - self._size
         lead = slack - (slack % placement.alignment) if placement.at_the_end else 0
         self.array = np.frombuffer(memory, dtype=np.uint8, count=self._size, offset=ZONE_BYTES + lead)
@@ -181,9 +181,7 @@ class _ResultsMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch
         try:
             if key not in regions:
                 regions[key] = _Region(_bytes_of(leaf.untyped_storage()), self._placement)
-        except OSError as error:
-            if error.errno not in (errno.ENOMEM, errno.EAGAIN):
-                raise
+        except EnvironmentLimitError:
             return leaf  # out of mappings: the ones before stay watched
         return _view_like(leaf, regions[key].storage)
 
@@ -197,8 +195,20 @@ def _mprotect() -> Any:
 
 def _protect(address: int, size: int, protection: int) -> None:
     if _mprotect()(address, size, protection):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        raise _refused(f"to protect {size:,} bytes", os.strerror(ctypes.get_errno()))
+
+
+def _mapped(size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise _refused(f"to map {size:,} bytes", error.strerror or str(error)) from error
+
+
+def _refused(what: str, why: str) -> EnvironmentLimitError:
+    return EnvironmentLimitError(
+        f"the system refuses {what} of pages: {why}", next_step="on Linux, look at vm.max_map_count and at ulimit -v"
+    )
 
 
 def _is_movable(value: Any) -> bool:

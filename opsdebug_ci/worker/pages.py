@@ -6,9 +6,11 @@ right is another request, and what a death means is the control side's to say.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from typing import Any
 
-from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.errors import EnvironmentLimitError, OpsdebugError, Unsupported
 from opsdebug_ci.guard.pages import Placement, unavailable_reason, watch_results, watch_values
 from opsdebug_ci.model.message import Breadcrumb, PageCase, PagesKept
 from opsdebug_ci.model.vocabulary import Direction, Phase
@@ -16,6 +18,7 @@ from opsdebug_ci.operators import Arguments, Operator, written_names
 from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import text_of
 from opsdebug_ci.worker.isolation import isolated
+from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.preservation import inputs_of
 from opsdebug_ci.worker.properties.gradients import gradient_operator
 
@@ -51,28 +54,33 @@ def _launched(
 
 
 def _kept(operator: Operator, request: PageCase, arguments: Arguments, *, results: bool) -> PagesKept:
-    case_id = request.case.id
-    try:
-        storages = _launch(operator, request, arguments, results=results)
-    except Unsupported as refusal:
-        return PagesKept(case_id=case_id, watched=False, reason=str(refusal) or "unsupported", results=results)
-    except BaseException as error:  # noqa: BLE001 - the operator's own, sys.exit and KeyboardInterrupt too
-        return PagesKept(case_id=case_id, watched=False, reason=f"it raised {text_of(error)}", results=results)
-    if not storages and not results:
-        return PagesKept(case_id=case_id, watched=False, reason="no argument has bytes", results=results)
-    return PagesKept(case_id=case_id, watched=True, results=results)
-
-
-def _launch(operator: Operator, request: PageCase, arguments: Arguments, *, results: bool) -> int:
-    """Storages that were watched. Raises what the operator does."""
     placement = Placement(mode=request.mode, alignment=request.alignment, protected=request.protected)
     written = frozenset(written_names(operator.contract, arguments))
-    values, storages = watch_values(arguments.values, [name not in written for name in arguments.names], placement)
-    moved = Arguments(names=arguments.names, values=values, by_keyword=arguments.by_keyword)
-    with isolated(request.case.seed):
-        if results:
-            with watch_results(placement):
-                moved.call(operator.function)
-        else:
-            moved.call(operator.function)
-    return storages
+    reason: str | None = None
+    try:
+        values, storages = watch_values(arguments.values, [name not in written for name in arguments.names], placement)
+        subject = _watching(operator, placement) if results else operator
+        Launcher(subject, arguments, request.case.seed).on(values)
+    except EnvironmentLimitError as refusal:
+        reason = refusal.message
+    except Unsupported as refusal:
+        reason = str(refusal) or "unsupported"
+    except OperatorFault as fault:
+        reason = f"it raised {text_of(fault.__cause__ or fault)}"
+    except NotAnOutput:
+        reason = None  # it returned, which is all that is asked here
+    else:
+        reason = None if storages or results else "no argument has bytes"
+    return PagesKept(case_id=request.case.id, watched=reason is None, reason=reason, results=results)
+
+
+def _watching(operator: Operator, placement: Placement) -> Operator:
+    """`operator` with its own tensors in watched pages."""
+    watching = copy.copy(operator)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        with watch_results(placement):
+            return operator.function(*args, **kwargs)
+
+    watching.function = function
+    return watching
