@@ -26,6 +26,7 @@ from opsdebug_ci.report import encode, pages_text, spelled, trace_text
     help="all: values step by step; health: NaN, infinities and enormous values; none: outputs only.",
 )
 @click.option("--step-limit", type=click.IntRange(min=1), metavar="N", help="Stop after so many steps.")
+@click.option("--bisect", is_flag=True, help="Find the call that spoils each wrong output by launching it again.")
 @click.option(
     "--guard",
     type=click.Choice(["pages"]),
@@ -35,6 +36,7 @@ from opsdebug_ci.report import encode, pages_text, spelled, trace_text
 def command(
     mode: str,
     step_limit: int | None,
+    bisect: bool,
     guard: str | None,
     operator: str | None,
     named: str | None,
@@ -53,7 +55,7 @@ def command(
     inquiry = inquiry_of(operator, named, verifier, **axes)
     settings = configuration(config, {"timeout": timeout, "python": python})
     if guard is None:
-        steps = StepInquiry(inquiry=inquiry, mode=CheckpointMode(mode), step_limit=step_limit)
+        steps = StepInquiry(inquiry=inquiry, mode=CheckpointMode(mode), step_limit=step_limit, bisect=bisect)
         found, text = trace(steps, settings, world()), trace_text
     else:
         found, text = watch_pages(inquiry, settings, world()), pages_text

@@ -14,8 +14,8 @@ from opsdebug_ci.model.attribution import RegionReading
 from opsdebug_ci.model.document import CaseDocument
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.health import HealthEvent
-from opsdebug_ci.model.memory import PageInquiry
-from opsdebug_ci.model.trace import Step
+from opsdebug_ci.model.memory import LayoutChange, PageInquiry
+from opsdebug_ci.model.trace import Bisection, Step
 from opsdebug_ci.model.vocabulary import CheckpointMode, Verdict
 
 ATTRIBUTE_SCHEMA = "opsdebug.attribute/1"
@@ -107,3 +107,9 @@ class TraceDocument:
 
     pages: PageInquiry | None = None
     """What the case did to watched pages; None: it was not asked."""
+
+    layouts: tuple[LayoutChange, ...] = ()
+    """Arguments that lie otherwise in memory after a step, and checkpoints otherwise than in the reference."""
+
+    bisections: tuple[Bisection, ...] = ()
+    """Which call spoils each wrong output, where that was asked for."""

@@ -115,6 +115,9 @@ class LayoutChange:
     step: str | None = None
     """First step after which it showed; None: not looked for."""
 
+    place: str | None = None
+    """`file:line` in the user's code; None: not known."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardFacts:

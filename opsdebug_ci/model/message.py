@@ -97,6 +97,9 @@ class TraceCase:
     step_limit: int | None = None
     """Steps to look at besides the outputs, None: all of them."""
 
+    bisect: bool = False
+    """Find by bisection which call spoils each wrong output."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepInputs:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from opsdebug_ci.model.accuracy import ClassMismatch
 from opsdebug_ci.model.attribution import Split
 from opsdebug_ci.model.health import HealthEvent, StepSource
+from opsdebug_ci.model.memory import LayoutChange
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Zone
 
@@ -69,6 +70,32 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bisection:
+    """Which call spoils an output: with the reference's results up to this one it is right, without this one wrong."""
+
+    output: str
+    """Name of the output."""
+
+    step: str
+    """Name of the call."""
+
+    replaced: int
+    """Calls whose results were the reference's when it came right, this one the last."""
+
+    shared: int
+    """Calls with which operator and reference both begin."""
+
+    alone: bool
+    """It is right too with the result of this call alone replaced."""
+
+    launches: int
+    """Launches of the operator it took, those for outputs before it included."""
+
+    place: str | None = None
+    """`file:line` in the user's code; None: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CaseTrace:
     """Answer to `TraceCase`."""
 
@@ -89,6 +116,13 @@ class CaseTrace:
 
     looked_at: int = 0
     """Steps whose health was looked at."""
+
+    layouts: tuple[LayoutChange, ...] = ()
+    """Arguments that lie otherwise in memory after a `step`; checkpoints, where no step is named, that lie otherwise in
+    the operator (`after`) than in the reference (`before`)."""
+
+    bisections: tuple[Bisection, ...] = ()
+    """One per wrong output that could be bisected; only where that was asked for."""
 
     notes: tuple[str, ...] = ()
     """What a reader must know: no checkpoints, marks without a partner, where the calls part."""

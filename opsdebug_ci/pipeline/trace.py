@@ -32,6 +32,9 @@ class StepInquiry:
     step_limit: int | None = None
     """Steps to look at besides the outputs; None: all of them."""
 
+    bisect: bool = False
+    """Find by bisection which call spoils each wrong output."""
+
 
 def trace(wanted: StepInquiry, configuration: Configuration, world: World) -> TraceDocument:
     """Choose a case, trace it, name the first step that goes wrong."""
@@ -47,6 +50,7 @@ def trace(wanted: StepInquiry, configuration: Configuration, world: World) -> Tr
             health_limit=DEFAULT_HEALTH_LIMIT if limits.default is None else limits.default,
             health_limits={name: limit for name, limit in limits.by_name.items() if limit is not None},
             step_limit=wanted.step_limit,
+            bisect=wanted.bisect,
         )
         answer = bench.pool.about(request, CaseTrace)
     observation = answer.observation if isinstance(answer, CaseTrace) else answer
@@ -76,6 +80,8 @@ def _traced(answer: CaseTrace, judgement: Judgement, why: str, mode: CheckpointM
         first_bad=first,
         health=answer.health,
         looked_at=answer.looked_at,
+        layouts=answer.layouts,
+        bisections=answer.bisections,
         notes=answer.notes,
         conclusion=trace_conclusion(answer, mode),
         next=(rerun(judgement.case),),

@@ -7,10 +7,12 @@ have contributed; where steps could not be judged, the first whose error outgrow
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from opsdebug_ci.model.health import Flow, HealthEvent, StepSource
 from opsdebug_ci.model.inquiry import TraceDocument
-from opsdebug_ci.model.trace import CaseTrace, Step
+from opsdebug_ci.model.memory import LayoutChange
+from opsdebug_ci.model.trace import Bisection, CaseTrace, Step
 from opsdebug_ci.model.vocabulary import CheckpointMode, Zone
 from opsdebug_ci.report import figures
 from opsdebug_ci.report.attribution import FEWEST, TELLING, split_text
@@ -23,6 +25,9 @@ JUMP = 1000.0
 
 EVENTS_SHOWN = 20
 """Unhealthy steps listed."""
+
+LAYOUTS_SHOWN = 10
+"""Differences of layout listed."""
 
 HEADER = ("step", "seen as", "shape", "verdict", "bad", "max error", "u|y|", "x tol", "worst at", "got", "wanted")
 
@@ -52,7 +57,17 @@ def is_harmless(trace: CaseTrace) -> bool:
 def trace_conclusion(trace: CaseTrace, mode: CheckpointMode) -> tuple[str, ...]:
     """Sentences, the most telling first."""
     health = _health_sentences(trace) if mode is CheckpointMode.HEALTH else ()
-    return (*health, *_jump_sentences(trace.steps))
+    return (*health, *map(_bisected, trace.bisections), *_jump_sentences(trace.steps))
+
+
+def _bisected(found: Bisection) -> str:
+    """What the experiments say of one output."""
+    without = f", not of the first {found.replaced - 1:,}" if found.replaced > 1 else ""
+    alone = "; that result alone is enough" if found.alone else "; it needs those before it too"
+    return (
+        f"call `{found.step}`{_at(found.place)} spoils `{found.output}`: right with the reference's results of the "
+        f"first {found.replaced:,} of {found.shared:,} shared calls{without}{alone if found.replaced > 1 else ''}"
+    )
 
 
 def _jump_sentences(steps: Sequence[Step]) -> tuple[str, ...]:
@@ -92,7 +107,7 @@ def _health_sentences(trace: CaseTrace) -> tuple[str, ...]:
         known = f"; {legal:,} appear in the reference's run too" if legal else ""
         return (f"no unhealthy value appears in {trace.looked_at:,} steps{known}",)
     innocent = "; the outputs are NaN or infinite only where the reference is" if is_harmless(trace) else ""
-    where = f"in {event.source} `{event.name}`, first at {figures.index(event.first_index)}"
+    where = f"in {event.source} `{event.name}`{_at(event.place)}, first at {figures.index(event.first_index)}"
     return (f"{_what(event)} appear {where}{innocent}",)
 
 
@@ -108,6 +123,7 @@ def trace_text(document: TraceDocument) -> str:
         heading_lines("TRACE", document.subject, document.conclusion),
         [*against, *aligned(HEADER, [_row(step) for step in document.steps], left=3)] if document.steps else [],
         _health(document),
+        _layouts(document.layouts),
         [f"note: {plain(note)}" for note in document.notes],
         ending_lines(document.next),
     ]
@@ -138,11 +154,30 @@ def _health(document: TraceDocument) -> list[str]:
         return []
     lines = [
         f"  {event.position}. {event.flow.upper()} {event.source} `{plain(event.name, 40)}` {event.dtype} "
-        f"{list(event.shape)}: {_what(event)}"
+        f"{list(event.shape)}{_at(event.place)}: {_what(event)}"
         + (f", first at {figures.index(event.first_index)}" if event.first_index is not None else "")
         + ("; the reference has them too" if event.legal else "")
+        + ("" if event.sampled is None else f"; {event.sampled:,} elements looked at")
         for event in document.health[:EVENTS_SHOWN]
     ]
     more = len(document.health) - len(lines)
     lines += [f"  and {more:,} more"] if more > 0 else []
     return [f"{len(document.health):,} of {document.looked_at:,} steps unhealthy", *lines]
+
+
+def _layouts(changes: Sequence[LayoutChange]) -> list[str]:
+    lines = [_layout(change) for change in changes[:LAYOUTS_SHOWN]]
+    more = len(changes) - len(lines)
+    return [*lines, *([f"and {more:,} more differences of layout"] if more > 0 else [])]
+
+
+def _layout(change: LayoutChange) -> str:
+    name = plain(change.tensor, 40)
+    if change.step is not None:
+        return f"argument `{name}`: {change.field} {change.before} before `{change.step}`, {change.after} after it"
+    where = f"checkpoint `{name}`{_at(change.place)}"
+    return f"{where}: {change.field} {change.after} in the operator, {change.before} in the reference"
+
+
+def _at(place: str | None) -> str:
+    return "" if place is None else f" ({plain(PurePath(place).name, 60)})"

@@ -16,6 +16,8 @@ import torch
 
 from opsdebug_ci.model.checkpoint import listening
 from opsdebug_ci.model.dtype import DTYPE_NAMES
+from opsdebug_ci.trace.layouts import Geometry, geometry
+from opsdebug_ci.trace.place import place_here
 
 NOT_STEPS = frozenset(
     {"alias", "as_strided", "clone", "contiguous", "copy_", "detach", "empty", "empty_like", "empty_strided"}
@@ -36,6 +38,12 @@ class Mark:
 
     values: torch.Tensor
     """A copy."""
+
+    geometry: Geometry | None = None
+    """How the tensor itself lay in memory; None: not asked."""
+
+    place: str | None = None
+    """`file:line` in the user's code; None: not known."""
 
 
 class Recorder:
@@ -60,9 +68,9 @@ class Recorder:
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """See one ATen call; changes nothing."""
         del args, kwargs
-        name = func.overloadpacket.__name__
-        if self._wanted and not self._copying and name not in NOT_STEPS and _is_real(result):
-            self._keep(self.calls, name.removesuffix("_"), result)
+        name = step_name(func, result) if self._wanted and not self._copying else None
+        if name is not None:
+            self._keep(self.calls, name, result)
         return result
 
     def _hear(self, name: str, value: object) -> None:
@@ -76,9 +84,16 @@ class Recorder:
             return
         self._copying = True  # the copy is itself an ATen call
         try:
-            marks.append(Mark(name=name, values=values.detach().clone()))
+            copied = values.detach().clone()
+            marks.append(Mark(name=name, values=copied, geometry=geometry(values), place=place_here()))
         finally:
             self._copying = False
+
+
+def step_name(func: Any, result: object) -> str | None:
+    """Name of the step that an ATen call is; None: it is none."""
+    name = str(func.overloadpacket.__name__)
+    return name.removesuffix("_") if name not in NOT_STEPS and _is_real(result) else None
 
 
 def numbered(marks: list[Mark]) -> dict[str, Mark]:

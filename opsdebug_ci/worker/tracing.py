@@ -17,6 +17,7 @@ import torch
 
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.health import StepSource
+from opsdebug_ci.model.memory import LayoutChange
 from opsdebug_ci.model.message import Breadcrumb, RunCase, TraceCase
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.trace import CaseTrace
@@ -25,13 +26,15 @@ from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import PREFERENCE
 from opsdebug_ci.numerics.spread import Spread
 from opsdebug_ci.operators import Arguments, Operator
-from opsdebug_ci.trace import Limits, Mark, Recorder, common_start
+from opsdebug_ci.trace import LayoutWatch, Limits, Mark, Recorder, common_start, unlike
 from opsdebug_ci.worker.arithmetic import arithmetic_of
+from opsdebug_ci.worker.bisection import Bisector
 from opsdebug_ci.worker.case_run import Trail, run_case
 from opsdebug_ci.worker.health_reading import read_health, survey_health
 from opsdebug_ci.worker.step_reading import StepPair, read_output_step, read_steps
 from opsdebug_ci.worker.watched_runs import (
     by_name,
+    intercept_operator,
     listen_to_operator,
     listen_to_reference,
     spread_of_steps,
@@ -96,8 +99,11 @@ class _Tracing:
         answer = CaseTrace(
             case_id=self.case.id, observation=self.observation, reference=self._reference(), steps=outputs
         )
+        if self.request.bisect:
+            answer = self._with_bisection(answer)
         if self.request.mode is CheckpointMode.NONE:
             return answer
+        answer = replace(answer, layouts=self._restrided())
         if self.request.mode is CheckpointMode.HEALTH:
             return self._with_health(answer)
         return self._with_steps(answer)
@@ -112,7 +118,8 @@ class _Tracing:
 
     def _with_steps(self, answer: CaseTrace) -> CaseTrace:
         mine, theirs, naive = self._recordings(calls=False)
-        notes = tuple(self._refusals(mine))
+        notes = (*answer.notes, *self._refusals(mine))
+        layouts = (*answer.layouts, *self._laid_out(mine))
         if mine.checkpoints and (theirs.checkpoints or naive.checkpoints):
             source = StepSource.CHECKPOINT
             pairs, more = self._marked(mine, theirs, naive)
@@ -121,7 +128,33 @@ class _Tracing:
             mine, theirs, _ = self._recordings(calls=True)
             pairs, more = self._called(mine, theirs)
         steps = tuple(read_steps(pairs, source, self.outputs[0], self.arguments))
-        return replace(answer, steps=(*steps, *answer.steps), notes=(*notes, *more))
+        return replace(answer, steps=(*steps, *answer.steps), layouts=layouts, notes=(*notes, *more))
+
+    def _with_bisection(self, answer: CaseTrace) -> CaseTrace:
+        mine, theirs, _ = self._recordings(calls=True)
+        what = (self.operator, self.arguments, self.case, self.outputs, mine.calls, theirs.calls)
+        found, notes = Bisector(*what).bisect()
+        return replace(answer, bisections=found, notes=notes)
+
+    def _restrided(self) -> tuple[LayoutChange, ...]:
+        """Arguments that a step leaves otherwise in memory."""
+        watch = LayoutWatch()
+        intercept_operator(self.operator, self.arguments, self.case, watch)
+        return tuple(watch.changes)
+
+    def _laid_out(self, mine: Recorder) -> Iterator[LayoutChange]:
+        """Checkpoints of one shape that lie otherwise than in a reference run as it is written."""
+        theirs = Recorder(calls=False, limit=self.request.step_limit)
+        for which in (ReferenceKind.TORCH, ReferenceKind.NAIVE):
+            if mine.checkpoints and not theirs.checkpoints:
+                listen_to_reference(self.operator, self.arguments, self.case, theirs, which)
+        known = by_name(theirs, calls=False)
+        for name, mark in by_name(mine, calls=False).items():
+            other = known.get(name)
+            if other is None or mark.geometry is None or other.geometry is None:
+                continue
+            if mark.values.shape == other.values.shape and mark.values.numel():
+                yield from unlike(name, other.geometry, mark.geometry, step=None, place=mark.place)
 
     def _recordings(self, *, calls: bool) -> tuple[Recorder, Recorder, Recorder]:
         """What operator, best reference and naive reference show; copies of calls only where asked for."""
@@ -209,7 +242,7 @@ class _Tracing:
         if survey is not None and not survey.anything():
             return replace(answer, looked_at=survey.looked_at)
         found = read_health(*what)
-        events, notes = found.events, found.notes
+        events, notes = found.events, (*answer.notes, *found.notes)
         if survey is not None and survey.flagged is not None and not events:
             events, notes = (survey.flagged,), (*notes, UNREPEATED)
         unlike = {step.name for step in answer.steps if step.classes}

@@ -42,6 +42,13 @@ class Inconstant(Exception):  # noqa: N818 - a fact about a reference, not an er
 
 def watch_operator(operator: Operator, arguments: Arguments, case: Case, watcher: Watcher) -> bool:
     """One launch on copies, watched. False when the operator does not run while its ATen calls are watched."""
+    return launch_watched(operator, arguments, case, watcher) is not None
+
+
+def launch_watched(
+    operator: Operator, arguments: Arguments, case: Case, watcher: Watcher
+) -> Mapping[str, torch.Tensor] | None:
+    """Outputs of one launch on copies, whose ATen calls return what the watcher does. None as above."""
     watched = copy.copy(operator)
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -50,10 +57,9 @@ def watch_operator(operator: Operator, arguments: Arguments, case: Case, watcher
 
     watched.function = function
     try:
-        Launcher(watched, arguments, case.seed).once()
+        return Launcher(watched, arguments, case.seed).once()
     except (OperatorFault, NotAnOutput, Unsupported, OpsdebugError):
-        return False
-    return True
+        return None
 
 
 class RunWatcher(NodeWatcher, Protocol):

@@ -202,3 +202,117 @@ def test_health_of_a_healthy_operator_is_silent() -> None:
     found = traced(unary(softmax_like(torch.exp), softmax_like(torch.exp)), "health", N=8)
     assert found.health == ()
     assert found.looked_at > 5
+
+
+def test_health_inside_a_step_is_placed_and_named() -> None:
+    found = traced(unary(lambda x: torch.log(torch.log(x * 0.0) * 2.0), lambda x: x), "health", N=8)
+    assert [event.name for event in found.health] == ["log", "mul #2", "log #2"]
+    event = first_unhealthy(found)
+    assert event is not None
+    assert event.place is not None
+    assert event.place.startswith(__file__)
+    assert "test_worker_tracing.py:" in trace_conclusion(found, CheckpointMode.HEALTH)[0]
+
+
+def test_health_of_an_opaque_operator_is_told_at_its_output() -> None:
+    def opaque(x: torch.Tensor) -> torch.Tensor:
+        values = x.numpy().copy()
+        values[3] = float("nan")
+        return torch.from_numpy(values)
+
+    found = traced(unary(opaque, lambda x: x), "health", N=8)
+    assert [(event.name, event.source, event.flow) for event in found.health] == [
+        ("out0", StepSource.OUTPUT, Flow.APPEAR),
+    ]
+    assert traced(unary(lambda x: torch.from_numpy(x.numpy().copy()), lambda x: x), "health", N=8).health == ()
+
+
+def bisected(operator: Operator, mode: str = "none", **dims: int) -> CaseTrace:
+    request = TraceCase(
+        case=case_of(operator, **dims),
+        mode=CheckpointMode(mode),
+        health_limit=1e30,
+        health_limits={},
+        bisect=True,
+    )
+    return trace(operator, request, lambda breadcrumb: None)
+
+
+def chain(wrong: int, length: int = 9) -> Callable[[torch.Tensor], torch.Tensor]:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        for step in range(length):
+            x = torch.tanh(x * (1.5 if step != wrong else 1.501))
+        return x
+
+    return function
+
+
+@pytest.mark.parametrize("wrong", [0, 4, 8])
+def test_bisection_names_the_call_that_spoils_an_output(wrong: int) -> None:
+    found = bisected(unary(chain(wrong), chain(-1)), N=40).bisections
+    assert [(one.output, one.replaced, one.shared) for one in found] == [("out0", 2 * wrong + 1, 18)]
+    assert found[0].step == ("mul" if wrong == 0 else f"mul #{wrong + 1}")
+    assert found[0].alone
+    assert found[0].launches <= 8
+    assert found[0].place is not None
+
+
+def test_bisection_answers_for_each_branch() -> None:
+    def branches(one: float, other: float) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+        return lambda x: (torch.exp(x * one), torch.sigmoid(x + other))
+
+    found = bisected(unary(branches(1.001, 0.001), branches(1.0, 0.0)), N=40)
+    assert [(one.output, one.step) for one in found.bisections] == [("out0", "mul"), ("out1", "add")]
+    sentence = trace_conclusion(found, CheckpointMode.NONE)[0]
+    assert sentence.startswith("call `mul` (test_worker_tracing.py:")
+    assert sentence.endswith("spoils `out0`: right with the reference's results of the first 1 of 4 shared calls")
+
+
+def test_of_two_spoiling_calls_the_last_is_named() -> None:
+    def twice(factor: float) -> Callable[[torch.Tensor], torch.Tensor]:
+        return lambda x: torch.sigmoid(torch.exp(x * factor) * factor)
+
+    (found,) = bisected(unary(twice(1.01), twice(1.0)), N=40).bisections
+    assert (found.step, found.alone) == ("mul #2", True)  # what comes before it is replaced with it
+
+
+def test_where_no_experiment_can_be_made_that_is_said() -> None:
+    right = bisected(unary(lambda x: 2 * x), N=8)
+    foreign = bisected(unary(lambda x: torch.from_numpy(x.numpy() * 2.1)), N=8)
+    elsewhere = bisected(unary(lambda x: (x * 2).sub(1.0), lambda x: (x * 2).add(1.0)), N=8)
+    assert (right.bisections, foreign.bisections, elsewhere.bisections) == ((), (), ())
+    assert right.notes == ("nothing to bisect: every output is right",)
+    assert foreign.notes == ("no bisection: operator and torch reference begin with no call in common",)
+    assert elsewhere.notes[0].startswith("no bisection of `out0`: it stays wrong with the reference's results of all 1")
+
+
+def test_a_checkpoint_that_lies_otherwise_than_in_the_reference_is_told() -> None:
+    def rows(flip: bool) -> Callable[[torch.Tensor], torch.Tensor]:
+        def function(x: torch.Tensor) -> torch.Tensor:
+            h = x.view(2, 4) * 2.0
+            return checkpoint("h", h.t().contiguous().t() if flip else h).reshape(-1)
+
+        return function
+
+    (change,) = traced(unary(rows(True), rows(False)), N=8).layouts
+    assert (change.tensor, change.field, change.before, change.after, change.step) == (
+        "h",
+        "stride",
+        "(4, 1)",
+        "(1, 2)",
+        None,
+    )
+    assert traced(unary(rows(False), rows(False)), N=8).layouts == ()
+
+
+def test_an_argument_that_a_step_lays_out_otherwise_is_told() -> None:
+    def squeezing(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        x.unsqueeze_(0)
+        return y
+
+    found = traced(unary(squeezing), "health", N=8).layouts
+    assert [(change.tensor, change.field, change.before, change.after, change.step) for change in found] == [
+        ("x", "shape", "[8]", "[1, 8]", "unsqueeze_"),
+        ("x", "stride", "(1,)", "(0, 1)", "unsqueeze_"),
+    ]
