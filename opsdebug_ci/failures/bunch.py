@@ -13,6 +13,9 @@ from opsdebug_ci.failures.fingerprint import digest, dtype_family, identity
 from opsdebug_ci.failures.separators import Separator, separators
 from opsdebug_ci.model import Case, Identity, Judgement, Verdict
 
+ALWAYS = "always"
+"""Condition of failures in a dtype family of which no case passes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bunch:
@@ -28,7 +31,7 @@ class Bunch:
     """All of them, smallest case first."""
 
     separators: tuple[Separator, ...]
-    """What separates them from passing cases of the operator, dtypes aside."""
+    """What separates them from passing cases of the operator in their dtype families."""
 
     everywhere: bool
     """No case of the operator passes in their dtype family."""
@@ -42,7 +45,7 @@ class Bunch:
     def conditions(self) -> tuple[str, ...]:
         """What must hold for it to fail, as far as it is known exactly; empty: not known."""
         if self.everywhere:
-            return ("always",)
+            return (ALWAYS,)
         return tuple(separator.text for separator in self.separators if separator.exact)
 
 
@@ -72,13 +75,13 @@ def elements(case: Case) -> int:
 def _bunch(key: str, failing: Sequence[tuple[Identity, Judgement]], passing: dict[str, list[Case]]) -> Bunch:
     ordered = sorted(failing, key=lambda pair: elements(pair[1].case))
     smallest = ordered[0][0]
-    others = passing.get(smallest.operator, [])
     cases = [judgement.case for _, judgement in ordered]
     families = {dtype_family(case.dtype) for case in cases}
+    others = [case for case in passing.get(smallest.operator, []) if dtype_family(case.dtype) in families]
     return Bunch(
         identity=smallest,
         fingerprint=key,
         failing=tuple(judgement for _, judgement in ordered),
         separators=separators(cases, others, without_dtype=True),
-        everywhere=not any(dtype_family(case.dtype) in families for case in others),
+        everywhere=not others,
     )

@@ -53,8 +53,12 @@ def crash_frames(facts: ProcessFacts) -> tuple[str, ...]:
 
 
 def alike(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether two stacks are likely one: two frames in common, in order, or nearly the same text throughout."""
-    if not first or not second:
+    """Whether two stacks are likely one: two frames in common, in order, or nearly the same text throughout.
+
+    Unlike in ClusterFuzz the innermost frame must be common: it is the step that failed, and two steps of one operator
+    have all their callers in common.
+    """
+    if not first or not second or first[0] != second[0]:
         return False
     return longest_common(first, second) >= COMMON or _mean_ratio(first, second) > RATIO
 

@@ -17,6 +17,9 @@ from opsdebug_ci.model import Group, Identity, Judgement
 LISTED = 10
 """Case ids kept per group."""
 
+TOLD = 2
+"""What separates it, told: the simplest two of equally good answers."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gathered:
@@ -55,7 +58,7 @@ def _group(merged: Merged, judgements: Sequence[Judgement]) -> _Gathered:
     failing = (*lead.failing, *rest)
     top = lead.failing[0].findings[0]
     cases = [judgement.case for judgement in failing]
-    found = separators(cases, passing_cases(judgements, lead.identity.operator))
+    found = separators(cases, passing_cases(judgements, lead.identity.operator))[:TOLD]
     told = Group(
         fingerprint=lead.fingerprint,
         cause=top.cause,

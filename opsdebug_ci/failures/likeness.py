@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opsdebug_ci.failures.bunch import Bunch
+from opsdebug_ci.failures.bunch import ALWAYS, Bunch
 from opsdebug_ci.failures.fingerprint import same_named, same_step, same_unnamed, same_zone, unnamed
 from opsdebug_ci.failures.frames import alike
 from opsdebug_ci.failures.kind import MEMORY, MEMORY_SIGNALS, VALUES
@@ -118,8 +118,11 @@ def _is_memory_cause(cause: str) -> bool:
 
 
 def _shared_condition(first: Bunch, second: Bunch) -> str:
-    shared = [text for text in first.conditions if text in second.conditions]
-    return f"both where {shared[0]}" if shared and shared[0] != "always" else "both in every case" if shared else ""
+    """What the simplest answer of each has to do with the other: they must separate both."""
+    mine, other = first.conditions, second.conditions
+    if not mine or not other or mine[0] not in other or other[0] not in mine:
+        return ""
+    return "both in every case" if mine[0] == ALWAYS else f"both where {mine[0]}"
 
 
 def _same_spot(first: Bunch, second: Bunch) -> bool:

@@ -25,9 +25,6 @@ PURITY = 0.95
 CHANCE = 0.05
 """Probability with which chance alone may have one question separate."""
 
-TOLD = 2
-"""Questions told: the simplest two."""
-
 ALTERNATIVES = 2
 """Dtypes, layouts or families that one question may name."""
 
@@ -82,26 +79,30 @@ class _Question:
 def separators(
     failing: Sequence[Case], passing: Sequence[Case], *, without_dtype: bool = False
 ) -> tuple[Separator, ...]:
-    """The simplest questions that separate, exact ones first; none where chance could do as well.
+    """The questions that separate, exact ones first, then simplest first; none where chance could do as well.
 
     Args:
         failing: cases of one group.
         passing: cases of the same operator that pass.
         without_dtype: ask nothing about dtypes.
     """
+    if not failing or not passing:
+        return ()
     questions = [*_questions(failing, passing, without_dtype=without_dtype)]
-    ways = math.comb(len(failing) + len(passing), len(failing))
-    if not failing or not passing or len(questions) > CHANCE * ways:
+    if len(questions) > CHANCE * math.comb(len(failing) + len(passing), len(failing)):
         return ()
     asked = (_asked(question, failing, passing) for question in questions)
     pure = [found for found in asked if _pure(found)]
-    return tuple(sorted(pure, key=lambda found: not found.exact)[:TOLD])
+    return tuple(sorted(pure, key=lambda found: not found.exact))
 
 
-def covers(found: Iterable[Separator], cases: Iterable[Case]) -> bool:
-    """Whether some question holds in every one of the cases, so that they are where its failures are."""
+def covers(found: Sequence[Separator], cases: Iterable[Case]) -> bool:
+    """Whether every question that separates holds in every one of the cases, so that they lie where its failures do.
+
+    Every one, because the questions that separate are equally good guesses at what matters.
+    """
     wanted = list(cases)
-    return any(all(separator.holds(case) for case in wanted) for separator in found)
+    return bool(found) and all(separator.holds(case) for separator in found for case in wanted)
 
 
 def _asked(question: _Question, failing: Sequence[Case], passing: Sequence[Case]) -> Separator:
@@ -128,9 +129,7 @@ def _questions(failing: Sequence[Case], passing: Sequence[Case], *, without_dtyp
     yield from _values("inputs", lambda case: str(case.inputs), failing)
     yield from _values("device", lambda case: case.device, failing)
     yield from _values("direction", lambda case: str(case.direction), failing)
-    dims = (
-        [name for name in failing[0].dims if all(name in case.dims for case in (*failing, *passing))] if failing else []
-    )
+    dims = [name for name in failing[0].dims if all(name in case.dims for case in (*failing, *passing))]
     for name in dims:
         yield from _remainders(name)
     for name in dims:
@@ -142,7 +141,7 @@ def _questions(failing: Sequence[Case], passing: Sequence[Case], *, without_dtyp
 def _values(axis: str, value: Callable[[Case], str], failing: Sequence[Case]) -> Iterator[_Question]:
     """`dtype is float16`, or `dtype is bfloat16 or float16`."""
     seen = sorted({value(case) for case in failing})
-    if 0 < len(seen) <= ALTERNATIVES:
+    if len(seen) <= ALTERNATIVES:
         yield _Question(text=f"{axis} is {' or '.join(seen)}", holds=lambda case: value(case) in seen)
 
 
@@ -161,10 +160,10 @@ def _limits(
     if len(sizes) == 1:
         yield _Question(text=f"{name} == {sizes[0]}", holds=lambda case: size(case) == sizes[0])
     passed = sorted({size(case) for case in passing})
-    if passed and sizes[0] > passed[0]:
+    if sizes[0] > passed[0]:
         largest = max(other for other in passed if other < sizes[0])
         yield _Question(text=f"{name} > {largest}", holds=lambda case: size(case) > largest)
-    if passed and sizes[-1] < passed[-1]:
+    if sizes[-1] < passed[-1]:
         smallest = min(other for other in passed if other > sizes[-1])
         yield _Question(text=f"{name} < {smallest}", holds=lambda case: size(case) < smallest)
 

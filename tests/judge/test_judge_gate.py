@@ -1,11 +1,13 @@
 """The exit code: what gates, what never becomes a pass."""
 
+from dataclasses import replace
+
 import pytest
 from judge_notation import ended, judged, output, process, raised, ran
 
-from opsdebug_ci.failures import group
+from opsdebug_ci.failures import fingerprints, group
 from opsdebug_ci.judge import summarise
-from opsdebug_ci.model import Gate, KnownFailures, Verdict
+from opsdebug_ci.model import Cause, Gate, KnownFailures, OlderFailure, Verdict
 
 MAKE = {
     "pass": lambda seed: judged(ran(output()), seed=seed),
@@ -114,6 +116,68 @@ def test_a_failure_with_a_named_cause_is_known_on_any_case():
     judgements = [MAKE["fail"](0), MAKE["fail"](1)]
     groups = group(judgements)
     assert summarise(judgements, groups, Gate.NEW, recorded(groups)).exit_code == 0
+
+
+def recorded_by_older(*pairs):
+    """What a baseline knows whose fingerprints are of an older version."""
+    older = frozenset(OlderFailure(case=judgement.case.id, cause=cause) for judgement, cause in pairs)
+    return KnownFailures(
+        commit="c1",
+        fingerprints=frozenset({"v1:0123456789abcdef"}),
+        cases=frozenset(each.case for each in older),
+        older=older,
+    )
+
+
+@pytest.mark.parametrize(
+    ("recorded_cases", "cause", "exit_code"),
+    [
+        pytest.param([0, 1], "exception", 0, id="the same cases of the same cause"),
+        pytest.param([0, 1, 2], "exception", 0, id="one repaired since"),
+        pytest.param([0], "exception", 1, id="one case more"),
+        pytest.param([0, 1], "tail_mask", 1, id="the same cases of another cause"),
+    ],
+)
+def test_a_failure_recorded_with_an_older_fingerprint_is_known_by_its_case(recorded_cases, cause, exit_code):
+    before = [(MAKE["fail"](seed), cause) for seed in recorded_cases]
+    judgements = [MAKE["fail"](0), MAKE["fail"](1), MAKE["pass"](2)]
+    known = recorded_by_older(*before)
+    assert summarise(judgements, group(judgements), Gate.NEW, known).exit_code == exit_code
+
+
+def test_more_older_cases_than_a_group_lists_are_known_one_by_one():
+    judgements = [MAKE["fail"](seed) for seed in range(14)]
+    groups, membership = group(judgements), fingerprints(judgements)
+    known = recorded_by_older(*((judgement, "exception") for judgement in judgements))
+    assert summarise(judgements, groups, Gate.NEW, known, membership=membership).exit_code == 0
+    known = recorded_by_older(*((judgement, "exception") for judgement in judgements[1:]))
+    assert summarise(judgements, groups, Gate.NEW, known, membership=membership).exit_code == 1
+
+
+def test_a_member_of_a_recorded_group_is_known_alone():
+    symptom = MAKE["crash"](0)
+    (alone,) = group([symptom])
+    known = KnownFailures(commit="c1", fingerprints=frozenset({"v2:parent", alone.fingerprint}))
+    assert summarise([symptom], [alone], Gate.NEW, known).exit_code == 0
+
+
+@pytest.mark.parametrize(("recorded_members", "exit_code"), [("ab", 0), ("a", 1), ("b", 1), ("", 1)])
+def test_a_group_is_known_by_its_own_fingerprint_or_by_all_of_its_members(recorded_members, exit_code):
+    judgement = MAKE["fail"](0)
+    (own,) = group([judgement])
+    merged = replace(own, fingerprint="v2:lead", members=("a", "b"))
+    known = KnownFailures(commit="c1", fingerprints=frozenset(recorded_members))
+    assert summarise([judgement], [merged], Gate.NEW, known).exit_code == exit_code
+    lead = replace(known, fingerprints=known.fingerprints | {"v2:lead"})
+    assert summarise([judgement], [merged], Gate.NEW, lead).exit_code == 0
+
+
+def test_a_nameless_failure_in_a_named_group_is_known_with_it():
+    nameless = wrong(0)
+    (own,) = group(nameless)
+    named = replace(own, cause=Cause.TAIL_MASK)
+    assert summarise(nameless, [named], Gate.NEW, recorded([named])).exit_code == 0
+    assert summarise(nameless, [own], Gate.NEW, recorded([own])).exit_code == 1
 
 
 def test_failures_nobody_grouped_still_gate():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from store_documents import run_document
 
-from opsdebug_ci.model import KnownFailures, Stage
+from opsdebug_ci.model import Blame, Cause, Finding, Group, KnownFailures, OlderFailure, Stage
 from opsdebug_ci.store.directory import DirectoryStore
 from opsdebug_ci.store.known import known_failures
 
@@ -90,3 +91,35 @@ def test_without_a_store_or_a_commit_nothing_is_known(tmp_path: Path) -> None:
     assert known_failures(tmp_path / "s", "c3", ("c2",)) == known(None)
     history(tmp_path, " | add:fail/f1")
     assert known_failures(tmp_path, "", ()) == known(None)
+
+
+def record(store: Path, fingerprint: str, cause: Cause, members: tuple[str, ...] = ()) -> None:
+    """A run of commit c3 with one failure, of a named cause and grouped."""
+    plain = run_document(f"add:fail/{fingerprint}", commit="c3")
+    named = Finding(cause=cause, confidence=0.9, blame=Blame.OPERATOR, statement="so", evidence={}, next="again")
+    alone = Group(
+        fingerprint=fingerprint, cause=cause, operator="add", count=1, cases=("add-0",), statement="so", members=members
+    )
+    grouped = replace(plain.summary, groups=(alone,))
+    seen = (replace(plain.observations[0], findings=(named,)),)
+    DirectoryStore(store).append(replace(plain, observations=seen, summary=grouped))
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "older"),
+    [
+        ("v1:0123456789abcdef", frozenset({OlderFailure(case="add-0", cause="tail_mask")})),
+        ("v2:0123456789abcdef", frozenset()),
+    ],
+)
+def test_fingerprints_of_older_versions_are_told_by_their_cases(
+    tmp_path: Path, fingerprint: str, older: frozenset[OlderFailure]
+) -> None:
+    record(tmp_path, fingerprint, Cause.TAIL_MASK)
+    found = known_failures(tmp_path, "c3", ())
+    assert (found.fingerprints, found.cases, found.older) == (frozenset({fingerprint}), frozenset({"add-0"}), older)
+
+
+def test_members_of_a_group_are_recorded_with_it(tmp_path: Path) -> None:
+    record(tmp_path, "v2:lead", Cause.OOB_WRITE, members=("v2:lead", "v2:child"))
+    assert known_failures(tmp_path, "c3", ()).fingerprints == {"v2:lead", "v2:child"}
