@@ -39,6 +39,9 @@ class Silent:
     def stop(self) -> None:
         return
 
+    def tell(self, doing: str) -> None:
+        del doing
+
 
 @final
 class Lines:
@@ -63,6 +66,9 @@ class Lines:
 
     def stop(self) -> None:
         return
+
+    def tell(self, doing: str) -> None:
+        log(doing)
 
 
 @final
@@ -101,3 +107,6 @@ class Bar:
 
     def stop(self) -> None:
         self._bar.stop()
+
+    def tell(self, doing: str) -> None:
+        log(doing)

@@ -13,10 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from opsdebug_ci.execution.page_faults import page_faults
+from opsdebug_ci.execution.pool import usable_cores
 from opsdebug_ci.failures import fingerprints, group
+from opsdebug_ci.failures.shrinking import Budget
 from opsdebug_ci.judge import judge
-from opsdebug_ci.model import Cause, Group, Judgement, OperatorDescription, Status
+from opsdebug_ci.model import FAILING_VERDICTS, Cause, Group, Judgement, Status
 from opsdebug_ci.model.run import Revision
+from opsdebug_ci.pipeline.bundles import FailedCase, write_bundles
+from opsdebug_ci.pipeline.shrink import ShrunkFailure, shrink_case
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
@@ -28,6 +32,9 @@ OF_MEMORY = frozenset({Cause.OOB_WRITE, Cause.OOB_READ, Cause.CRASH_SEGFAULT})
 
 MEMORY_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT"})
 """How a process ends that touched what is not its own; others tell pages nothing."""
+
+LEAST_S = 1.0
+"""Seconds below which nothing is shrunk any more."""
 
 HASH_DIGITS = 12
 """Digits of a bundle's hash in a command: 48 bits, so ten thousand bundles collide with probability about 2e-7."""
@@ -81,8 +88,28 @@ def undiagnosed(judgements: Sequence[Judgement]) -> Diagnosis:
 def diagnose(judgements: Sequence[Judgement], means: Means) -> Diagnosis:
     """Everything the module's list says."""
     deadline_ns = means.world.monotonic_ns() + round(means.seconds * SECOND_NS)
-    watched = _with_pages(judgements, means, deadline_ns)
-    return undiagnosed(watched)
+    told = undiagnosed(_with_pages(judgements, means, deadline_ns))
+    by_id = {judgement.case.id: judgement for judgement in told.judgements}
+    shrunk = {
+        found.fingerprint: _shrunk(by_id[found.cases[0]], found, means, deadline_ns, waiting)
+        for waiting, found in zip(range(len(told.groups), 0, -1), told.groups, strict=True)
+    }
+    failing = {judgement.case.id: judgement for judgement in told.judgements if _fails(judgement)}
+    failures = {case: _failed(judgement, told.fingerprints, shrunk) for case, judgement in failing.items()}
+    failures |= {each.judgement.case.id: each for each in map(_smaller, shrunk, shrunk.values()) if each is not None}
+    written = write_bundles(
+        list(failures.values()),
+        means.bench,
+        means.configuration,
+        means.revision,
+        means.world,
+    )
+    return replace(
+        told,
+        groups=tuple(_told(found, shrunk[found.fingerprint], written.bundles) for found in told.groups),
+        bundles=written.bundles,
+        notes=written.notes,
+    )
 
 
 def _with_pages(judgements: Sequence[Judgement], means: Means, deadline_ns: int) -> list[Judgement]:
@@ -109,5 +136,62 @@ def _suspects_memory(judgement: Judgement) -> bool:
     return observation.status is Status.RAN
 
 
-def _described(means: Means, operator: str) -> OperatorDescription:
-    return next(found for found in means.bench.catalogue.operators if found.name == operator)
+def _shrunk(
+    representative: Judgement, found: Group, means: Means, deadline_ns: int, waiting: int
+) -> ShrunkFailure | None:
+    """The representative shrunk within its share of the time that is left; None: there is none."""
+    left_s = (deadline_ns - means.world.monotonic_ns()) / SECOND_NS
+    description = next(each for each in means.bench.catalogue.operators if each.name == found.operator)
+    if left_s < LEAST_S:
+        return None
+    means.world.progress.tell(f"shrinking {representative.case.name}")
+    return shrink_case(
+        representative,
+        means.bench,
+        description,
+        budget=Budget(seconds=max(left_s / waiting, min(left_s, LEAST_S))),
+        clock=lambda: means.world.monotonic_ns() / SECOND_NS,
+        width=usable_cores(),
+    )
+
+
+def _fails(judgement: Judgement) -> bool:
+    return judgement.verdict in FAILING_VERDICTS
+
+
+def _failed(
+    judgement: Judgement, fingerprints: Mapping[str, str], shrunk: Mapping[str, ShrunkFailure | None]
+) -> FailedCase:
+    fingerprint = fingerprints[judgement.case.id]
+    known = shrunk.get(fingerprint)
+    mine = known is not None and known.judgement.case.id == judgement.case.id
+    return FailedCase(
+        judgement=judgement,
+        fingerprint=fingerprint,
+        rate=known.rate if known is not None and mine else None,
+        nearest_passing=known.nearest_passing if known is not None and mine else None,
+    )
+
+
+def _smaller(fingerprint: str, shrunk: ShrunkFailure | None) -> FailedCase | None:
+    """The smaller case that was found; None: there is none."""
+    if shrunk is None or shrunk.minimised_from is None:
+        return None
+    return FailedCase(
+        judgement=shrunk.judgement,
+        fingerprint=fingerprint,
+        rate=shrunk.rate,
+        minimised_from=shrunk.minimised_from,
+        nearest_passing=shrunk.nearest_passing,
+    )
+
+
+def _told(found: Group, shrunk: ShrunkFailure | None, bundles: Mapping[str, str]) -> Group:
+    smallest = found.cases[0] if shrunk is None else shrunk.judgement.case.id
+    bundle = bundles.get(smallest) or bundles.get(found.cases[0])
+    return replace(
+        found,
+        bundle=bundle,
+        replay=None if bundle is None else f"opsdebug replay {bundle[:HASH_DIGITS]}",
+        boundary=None if shrunk is None else shrunk.boundary,
+    )

@@ -228,6 +228,9 @@ class _Unheard:
     def step(self, judgement: Judgement) -> None:
         """Not told."""
 
+    def tell(self, doing: str) -> None:
+        """Not told."""
+
     def drop(self, count: int) -> None:
         """Not told."""
 

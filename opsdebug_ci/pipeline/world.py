@@ -26,6 +26,9 @@ class Progress(Protocol):
     def stop(self) -> None:
         """The last case was judged, or the run ended early."""
 
+    def tell(self, doing: str) -> None:
+        """Something that takes a while begins, after the last case."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
