@@ -17,7 +17,7 @@ from opsdebug_ci.failures.bundle_reader import unpack
 from opsdebug_ci.failures.fingerprint import fingerprint, same_cause
 from opsdebug_ci.failures.flakiness import tries_to_see
 from opsdebug_ci.judge import judge
-from opsdebug_ci.model import FAILING_VERDICTS, Judgement, Observation, OperatorDescription, Status, Verdict
+from opsdebug_ci.model import FAILING_VERDICTS, Cause, Judgement, Observation, OperatorDescription, Status, Verdict
 from opsdebug_ci.model.bundle import BundleManifest, StoredInputs
 from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.model.replay import ReplayOutcome, TryCounts
@@ -113,11 +113,13 @@ class Attempt:
     def reproduces(self, judgement: Judgement) -> bool:
         """Whether a failing try shows the recorded failure.
 
-        Compared without what is only there where causes were looked for, so that tries with and without are alike.
+        Compared without what is only there where causes were looked for, so that tries with and without are alike. In
+        which launch a race shows is chance, and so is what it is seen by.
         """
         if fingerprint(judgement) == self.manifest.fingerprint:
             return True
-        return same_cause(self._recorded, self._bare(judgement.observation))
+        bare = self._bare(judgement.observation)
+        return same_cause(self._recorded, bare) or (_races(self._recorded) and _races(bare))
 
     @property
     def counts(self) -> TryCounts:
@@ -155,6 +157,10 @@ class Attempt:
         if got is not None and got != table.digest:
             return f"a try ran on inputs with digest {got}; wanted {table.digest}, as the bundle says"
         return observation.reason if observation.status is Status.INPUTS_BROKEN else None
+
+
+def _races(judgement: Judgement) -> bool:
+    return judgement.verdict in FAILING_VERDICTS and judgement.findings[0].cause is Cause.NONDETERMINISM_RACE
 
 
 def obstacle(manifest: BundleManifest, bench: Workbench) -> Obstacle | None:
