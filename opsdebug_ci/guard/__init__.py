@@ -11,6 +11,8 @@ from opsdebug_ci.guard.fills import soil_heap as soil_heap
 from opsdebug_ci.guard.grounds import Grounds as Grounds
 from opsdebug_ci.guard.grounds import Laid as Laid
 from opsdebug_ci.guard.grounds import ZoneFills as ZoneFills
+from opsdebug_ci.guard.location import Locator as Locator
 from opsdebug_ci.guard.patterns import Fill as Fill
+from opsdebug_ci.guard.sharing import shared_memory as shared_memory
 from opsdebug_ci.guard.storages import Snapshot as Snapshot
 from opsdebug_ci.guard.storages import clone_values as clone_values

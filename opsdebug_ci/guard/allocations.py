@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from opsdebug_ci.guard.arena import Arena, can_guard, same_bytes, zone_bytes
+from opsdebug_ci.guard.location import Key, Where, at
 from opsdebug_ci.guard.nesting import has_bytes
 from opsdebug_ci.guard.patterns import Fill, palette_of
 from opsdebug_ci.guard.readings import Window, describe
@@ -102,6 +103,11 @@ class _Allocation:
         """No byte of its zones has changed."""
         return same_bytes(self._zones[0], self.arena.head) and same_bytes(self._zones[1], self.arena.tail)
 
+    def damaged(self) -> set[Key]:
+        """Which of its zones have changed."""
+        sides = ((Side.HEAD, self._zones[0], self.arena.head), (Side.TAIL, self._zones[1], self.arena.tail))
+        return {(self.address, side) for side, before, after in sides if not same_bytes(before, after)}
+
     def changes(self, name: str, role: Role, known: tuple[Place, ...]) -> list[MemoryReading]:
         """Writes beside it, told of a tensor of this name."""
         if self.intact():
@@ -147,15 +153,22 @@ class FreshMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
             self._steps.left(name)
         return result
 
-    def changes(self, outputs: Mapping[str, torch.Tensor]) -> tuple[MemoryReading, ...]:
+    def changes(
+        self, outputs: Mapping[str, torch.Tensor], located: Mapping[Key, Where] | None = None
+    ) -> tuple[MemoryReading, ...]:
         """Writes beside allocations; those that became an output are told of by its name."""
         named = {tensor.untyped_storage().data_ptr(): name for name, tensor in outputs.items()}
         found = list(self._found)
         for allocation in self._allocations:
             name = named.get(allocation.address)
             role = Role.SCRATCH if name is None else Role.OUTPUT
-            found += allocation.changes(name or f"scratch {allocation.name}", role, self._known)
+            readings = allocation.changes(name or f"scratch {allocation.name}", role, self._known)
+            found += [at(reading, allocation.address, located) for reading in readings]
         return tuple(found)
+
+    def damaged(self) -> set[Key]:
+        """Zones that have changed, of allocations that are still held."""
+        return set().union(*(allocation.damaged() for allocation in self._allocations))
 
     def intact(self) -> bool:
         """No byte beside any allocation has changed."""

@@ -16,6 +16,7 @@ import torch
 
 from opsdebug_ci.guard.arena import ALIGNMENT, Arena, can_guard, zone_bytes
 from opsdebug_ci.guard.layouts import Layouts
+from opsdebug_ci.guard.location import Key, Where
 from opsdebug_ci.guard.nesting import has_bytes, is_plain_memory, map_leaves
 from opsdebug_ci.guard.patterns import Fill, Palette, paint, palette_of
 from opsdebug_ci.guard.storages import Snapshot, clone_values
@@ -138,13 +139,15 @@ class Laid:
         names, written = self._named
         self._snapshot = Snapshot(names, self.values, written, self._arenas)
 
-    def changes(self, known: Sequence[Place] = ()) -> tuple[MemoryReading, ...]:
-        """Undeclared writes since `remember`."""
-        return () if self._snapshot is None else self._snapshot.changes(known)
+    def changes(
+        self, known: Sequence[Place] = (), located: Mapping[Key, Where] | None = None
+    ) -> tuple[MemoryReading, ...]:
+        """Undeclared writes since `remember`; `known` and `located` as in `Snapshot.changes`."""
+        return () if self._snapshot is None else self._snapshot.changes(known, located)
 
-    def intact(self) -> bool:
-        """No byte of any zone has changed since `remember`."""
-        return self._snapshot is None or self._snapshot.intact()
+    def damaged(self) -> set[Key]:
+        """Where undeclared bytes have changed since `remember`."""
+        return set() if self._snapshot is None else self._snapshot.damaged()
 
     def layout_changes(self) -> tuple[LayoutChange, ...]:
         """Undeclared changes of sizes, strides, offsets, storages and dtypes."""

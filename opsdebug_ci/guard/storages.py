@@ -15,10 +15,12 @@ import numpy as np
 import torch
 
 from opsdebug_ci.guard.arena import Arena, same_bytes
+from opsdebug_ci.guard.location import Key, Where, at
 from opsdebug_ci.guard.nesting import has_bytes, map_leaves
 from opsdebug_ci.guard.readings import Window, undeclared
 from opsdebug_ci.guard.territory import Place, Territory, territories
 from opsdebug_ci.model.memory import MemoryReading
+from opsdebug_ci.model.vocabulary import Side
 
 
 def clone_values(values: Sequence[Any]) -> tuple[Any, ...]:
@@ -61,7 +63,9 @@ class Snapshot:
         self._arenas = arenas or {}
         self._before = [self._window(territory).clone() for territory in self._territories]
 
-    def changes(self, known: Sequence[Place] = ()) -> tuple[MemoryReading, ...]:
+    def changes(
+        self, known: Sequence[Place] = (), located: Mapping[Key, Where] | None = None
+    ) -> tuple[MemoryReading, ...]:
         """Undeclared writes since the snapshot, one per argument and side.
 
         A byte of a storage that several arguments share is reported for one of them: for the first it is an element
@@ -74,18 +78,23 @@ class Snapshot:
             if not same_bytes(before, after):
                 arena = self._arena(territory)
                 window = Window(before=before, after=after, zone=0 if arena is None else arena.zone)
-                readings += undeclared(territory, window, known)
+                address = territory.storage.data_ptr()
+                readings += [at(reading, address, located) for reading in undeclared(territory, window, known)]
         return tuple(readings)
 
-    def intact(self) -> bool:
-        """Whether no byte of any zone has changed."""
+    def damaged(self) -> set[Key]:
+        """Storages in or around which undeclared bytes have changed; not told of gaps in what may be written."""
+        found: set[Key] = set()
         for territory, before in zip(self._territories, self._before, strict=True):
-            arena = self._arena(territory)
-            if arena is not None:
-                head, tail = before[: arena.zone], before[arena.zone + arena.size :]
-                if not (same_bytes(head, arena.head) and same_bytes(tail, arena.tail)):
-                    return False
-        return True
+            arena, address = self._arena(territory), territory.storage.data_ptr()
+            zone = 0 if arena is None else arena.zone
+            if any(place.written for place in territory.places) or not same_bytes(before, self._window(territory)):
+                parts = {Side.HEAD: slice(zone), Side.TAIL: slice(before.numel() - zone, None)}
+                if not any(place.written for place in territory.places):
+                    parts[Side.INSIDE] = slice(zone, before.numel() - zone)
+                after = self._window(territory)
+                found |= {(address, side) for side, part in parts.items() if not same_bytes(before[part], after[part])}
+        return found
 
     def _arena(self, territory: Territory) -> Arena | None:
         return self._arenas.get(territory.storage.data_ptr())

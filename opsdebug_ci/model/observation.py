@@ -278,7 +278,10 @@ class Observation:
     """Output elements whose bits differed between two launches on the same inputs."""
 
     unwritten: int = 0
-    """Output elements that follow the fill of fresh memory: they were never written."""
+    """Output elements that follow the fill of fresh memory: they were never written, or computed from what was not."""
+
+    from_scratch: int = 0
+    """Those of the unwritten that do not hold the fill itself: they were computed from memory nobody wrote."""
 
     structure: str | None = None
     """How the operator's outputs differ in number or type from the reference's; None when they do not."""

@@ -33,6 +33,7 @@ from opsdebug_ci.numerics.regions import located
 from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arithmetic import arithmetic_of
+from opsdebug_ci.worker.differences import observe
 from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.hunt import Catch, hunt
@@ -149,7 +150,7 @@ class _CaseRun:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
         launcher = Launcher(self.operator, self.arguments, self.request.case.seed)
         try:
-            launch = launcher.observe(1)
+            launch = observe(launcher, 1, self.request.profile)
             caught = self._hunted(launcher, launch)
         except Unsupported as refusal:
             return self._blank(Status.SKIPPED, str(refusal) or "unsupported")
@@ -236,9 +237,14 @@ class _CaseRun:
             outputs=tuple(reading for reading, _ in examined),
             references=tuple(answers.readings),
             memory=launch.memory,
+            reads=launch.reads,
+            aliases=launch.aliases,
+            layout_changes=launch.layout_changes,
+            guard=launch.guard,
             hunt=None if caught is None else caught.reading,
             repeat_mismatches=launch.repeat_mismatches or (0 if caught is None else caught.mismatches),
             unwritten=launch.unwritten,
+            from_scratch=launch.from_scratch,
             structure=structure,
             durations=self._durations(launch.duration_ns, reference_ns),
         )
