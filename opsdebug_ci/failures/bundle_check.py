@@ -12,6 +12,7 @@ from typing import Any
 
 from opsdebug_ci.bundle.entry_name import is_digest
 from opsdebug_ci.bundle.extents import ITEM_BYTES, misfit
+from opsdebug_ci.bundle.plain_text import is_plain
 from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, BundleManifest, InputTable, InputValue, StorageEntry, ValueKind
 from opsdebug_ci.model.case import Case
 
@@ -46,8 +47,6 @@ _FINGERPRINT = re.compile(r"[\w:.\-]{1,80}")
 _COMMIT = re.compile(r"[0-9a-f]{0,64}")
 _CASE_ID = re.compile(r"[0-9a-f]{16}")
 _DEVICE = re.compile(r"[a-z]{2,16}(:\d{1,4})?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What moves a terminal's cursor, or turns the direction of text."""
 
 _HEX_FLOAT = r"(-?0x[01]\.[0-9a-f]{1,13}p[+-]\d{1,4}|-?inf|nan)"
 _SPELLINGS: dict[ValueKind, re.Pattern[str]] = {
@@ -116,7 +115,7 @@ def _identity_problems(manifest: BundleManifest) -> Iterator[str]:
 
 def _texts(value: object) -> Iterator[str]:
     """Texts that would do more than be read."""
-    if isinstance(value, str) and _CONTROL.search(value):
+    if isinstance(value, str) and not is_plain(value):
         yield f"a text has control characters: {value[:60]!r}; wanted plain text"
     elif isinstance(value, Mapping):
         for key, item in value.items():

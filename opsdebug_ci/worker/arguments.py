@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from opsdebug_ci.errors import DeclarationError, InputsError, Unsupported
-from opsdebug_ci.guard import clone_values
 from opsdebug_ci.inputs import declared_values, to_device
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.operators import Arguments, Operator, call_problem, written_names
+from opsdebug_ci.worker.placement import settled
 
 
 def make_arguments(operator: Operator, case: Case) -> Arguments:
@@ -32,9 +32,12 @@ def make_arguments(operator: Operator, case: Case) -> Arguments:
 
 
 def private_arguments(operator: Operator, case: Case) -> Arguments:
-    """What `make_arguments` makes, with arrays and dicts that the operator's own code may still hold copied too."""
+    """What `make_arguments` makes, at the addresses modulo 512 every run has.
+
+    Arrays and dicts that the operator's own code may still hold are copied too.
+    """
     made = make_arguments(operator, case)
-    return Arguments(names=made.names, values=clone_values(made.values), by_keyword=made.by_keyword)
+    return Arguments(names=made.names, values=settled(made.values), by_keyword=made.by_keyword)
 
 
 def _declared_written(operator: Operator) -> frozenset[str]:

@@ -18,9 +18,7 @@ import torch
 from opsdebug_ci.bundle.extents import ITEM_BYTES, item_bytes
 from opsdebug_ci.model.bundle import InputTable, InputValue, StorageEntry, TensorEntry, ValueKind
 from opsdebug_ci.operators import Arguments
-
-ALIGNMENT = 512
-"""Bytes modulo which an address may matter to a kernel: what device allocators align to."""
+from opsdebug_ci.worker.placement import ALIGNMENT
 
 SCALAR = "[()]"
 """Behind the dtype of a numpy scalar, which is no array."""
@@ -177,15 +175,6 @@ _SPELLINGS: dict[type, tuple[ValueKind, Callable[[Any], str]]] = {
     torch.dtype: (ValueKind.DTYPE, lambda value: str(value).removeprefix("torch.")),
 }
 """How plain values are spelled. Types are compared exactly: a subclass may behave in another way."""
-
-
-def placed(data: torch.Tensor, alignment: int) -> torch.Tensor:
-    """A copy of host bytes in a storage of exactly their size whose address is `alignment` modulo `ALIGNMENT`."""
-    room = torch.empty(data.numel() + ALIGNMENT, dtype=torch.uint8)
-    start = (alignment - room.data_ptr()) % ALIGNMENT
-    window = torch.from_numpy(room.numpy()[start : start + data.numel()])
-    window.copy_(data)
-    return window
 
 
 def opaque_or_withheld(values: Sequence[InputValue]) -> bool:

@@ -20,7 +20,8 @@ from opsdebug_ci.model.bundle import InputTable, InputValue, StorageEntry, Store
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import private_arguments
-from opsdebug_ci.worker.input_table import SCALAR, held_inputs, opaque_or_withheld, placed
+from opsdebug_ci.worker.input_table import SCALAR, held_inputs, opaque_or_withheld
+from opsdebug_ci.worker.placement import placed
 
 NEXT_STEP = "make a new bundle with `opsdebug run`; what made these inputs has changed"
 """What to do about inputs that are others."""

@@ -1,0 +1,220 @@
+"""From judged failures to bundles beside the configuration.
+
+(1) ask the workers for the inputs of every failing case, several at once; (2) hold them against what the case ran on;
+(3) write what may be written, in the order given, until the run has its share.
+
+Decides what a bundle holds. Deliberately changes no verdict: where nothing can be written, one note says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import opsdebug_ci
+from opsdebug_ci.bundle.archive import MIB, MOST_MANIFEST_BYTES, packed
+from opsdebug_ci.bundle.manifest import manifest_bytes
+from opsdebug_ci.bundle.place import BundlePlace
+from opsdebug_ci.errors import BundleError
+from opsdebug_ci.execution.pool import usable_cores
+from opsdebug_ci.model import FAILING_VERDICTS, Judgement, Observation
+from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, BundleManifest, InputTable, Rate
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.health import HealthEvent
+from opsdebug_ci.model.message import KeepInputs, KeptInputs
+from opsdebug_ci.model.run import Revision
+from opsdebug_ci.pipeline.bundle_privacy import (
+    finding_without_values,
+    observation_without_values,
+    portable,
+    settings_of,
+    withheld_table,
+)
+from opsdebug_ci.pipeline.workbench import Workbench
+from opsdebug_ci.pipeline.world import World
+from opsdebug_ci.plan import Configuration
+
+MOST_INPUT_BYTES = 16 * MIB
+"""Larger inputs are left out of their bundle: the case makes them again, and their hashes are kept."""
+
+MOST_RUN_BYTES = 256 * MIB
+"""Bundles of one run together; beyond it storages are left out, manifests never."""
+
+AT_ONCE = 4
+"""Cases whose inputs lie on the disk at once, for each core."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedCase:
+    """A failure to be kept, and what was found out about it besides."""
+
+    judgement: Judgement
+    """What happened and what it came to."""
+
+    fingerprint: str
+    """Versioned identity of its cause."""
+
+    rate: Rate | None = None
+    """How often it failed on the same bytes."""
+
+    steps: tuple[HealthEvent, ...] = ()
+    """Unhealthy steps of one run of it."""
+
+    minimised_from: str | None = None
+    """Id of the case it was shrunk from."""
+
+    nearest_passing: Case | None = None
+    """Nearest case that passes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenBundles:
+    """What was kept of the failures of a run."""
+
+    bundles: Mapping[str, str] = field(default_factory=dict)
+    """Case id -> sha256."""
+
+    notes: tuple[str, ...] = ()
+    """What a reader must know, each once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inputs:
+    """What is known of the inputs of one failure."""
+
+    table: InputTable | None
+    """What they are; None: unknown, or not those it failed on."""
+
+    files: tuple[Path, ...] = ()
+    """Their storages, each named by its sha256; none where they are left out."""
+
+    note: str | None = None
+    """Why something is left out."""
+
+
+def write_bundles(
+    failures: Sequence[FailedCase], bench: Workbench, configuration: Configuration, revision: Revision, world: World
+) -> WrittenBundles:
+    """Keep every failing case; the others are passed over. Raises nothing because of a failure or a full disk."""
+    failing = [failure for failure in failures if failure.judgement.verdict in FAILING_VERDICTS]
+    place = BundlePlace.beside(configuration.root)
+    written: dict[str, str] = {}
+    notes: dict[str, None] = {}
+    left = MOST_RUN_BYTES
+    with contextlib.closing(_inputs_of(failing, bench, configuration)) as known:
+        for failure, inputs in known:
+            manifest = _manifest(failure, inputs, bench, configuration, revision, world)
+            files = inputs.files if sum(path.stat().st_size for path in inputs.files) <= left else ()
+            try:
+                data = _packed(manifest, {path.name: path.read_bytes() for path in files})
+                written[failure.judgement.case.id] = place.put(data)
+                left -= len(data)
+            except BundleError as problem:
+                notes[f"no bundle of {failure.judgement.case.name}: {problem.message}"] = None
+            except OSError as error:
+                notes[f"bundles were not written to {configuration.root}: {error.strerror}"] = None
+                break
+    return WrittenBundles(bundles=written, notes=tuple(notes))
+
+
+def _inputs_of(
+    failing: Sequence[FailedCase], bench: Workbench, configuration: Configuration
+) -> Generator[tuple[FailedCase, _Inputs], None, None]:
+    """Every failure with its inputs, in order; so many at once that the disk is not filled with them."""
+    most_bytes = MOST_INPUT_BYTES if configuration.bundle_values else 0
+    cores = usable_cores()
+    for start in range(0, len(failing), AT_ONCE * cores):
+        batch = failing[start : start + AT_ONCE * cores]
+        with (
+            tempfile.TemporaryDirectory(prefix="opsdebug-inputs-") as directory,
+            ThreadPoolExecutor(cores) as threads,  # the inner one: its threads end before their directory does
+        ):
+            ask = partial(_asked, bench=bench, most_bytes=most_bytes, directory=Path(directory))
+            yield from zip(batch, threads.map(ask, range(len(batch)), batch), strict=True)
+
+
+def _asked(number: int, failure: FailedCase, *, bench: Workbench, most_bytes: int, directory: Path) -> _Inputs:
+    """The inputs of one failure, as a worker makes them again."""
+    folder = directory / str(number)
+    folder.mkdir()
+    case, seen = failure.judgement.case, failure.judgement.observation.inputs_digest
+    answer = bench.pool.about(KeepInputs(case=case, directory=str(folder), most_bytes=most_bytes), KeptInputs)
+    if isinstance(answer, Observation) or answer.table is None:
+        return _Inputs(table=None, note=f"its inputs could not be made again: {answer.reason}")
+    if seen is not None and answer.table.digest != seen:
+        return _Inputs(table=None, note="its inputs come out differently each time they are made, so none are kept")
+    return _Inputs(table=answer.table, files=tuple(folder.iterdir()) if answer.written else (), note=answer.reason)
+
+
+def _manifest(
+    failure: FailedCase,
+    inputs: _Inputs,
+    bench: Workbench,
+    configuration: Configuration,
+    revision: Revision,
+    world: World,
+) -> BundleManifest:
+    judgement, root, private = failure.judgement, configuration.root, not configuration.bundle_values
+    observation = replace(judgement.observation, durations=None)
+    findings = judgement.findings
+    table = inputs.table
+    notes = [] if inputs.note is None or (private and table is not None) else [inputs.note]
+    if private:
+        notes.append("values are private (`bundle.values = false`): recipe and hashes only")
+        observation = observation_without_values(observation)
+        findings = tuple(map(finding_without_values, findings))
+    manifest = BundleManifest(
+        schema=BUNDLE_SCHEMA,
+        tool_version=opsdebug_ci.__version__,
+        fingerprint=failure.fingerprint,
+        case=judgement.case,
+        case_id=judgement.case.id,
+        inputs=None,
+        stored=(),
+        verdict=judgement.verdict,
+        findings=findings,
+        observation=observation,
+        commit=revision.commit,
+        dirty=revision.dirty,
+        source=_source(judgement.case.operator, bench),
+        machine=bench.machine,
+        environment=settings_of(world.environ),
+        rate=failure.rate,
+        steps=failure.steps,
+        minimised_from=failure.minimised_from,
+        nearest_passing=failure.nearest_passing,
+        notes=tuple(notes),
+    )
+    return replace(
+        portable(manifest, root),
+        case=manifest.case,
+        nearest_passing=manifest.nearest_passing,
+        inputs=withheld_table(table) if private and table is not None else table,
+    )
+
+
+def _source(operator: str, bench: Workbench) -> str | None:
+    for description in bench.catalogue.operators:
+        if description.name == operator and description.source_file is not None:
+            return f"{description.source_file}:{description.source_line or 1}"
+    return None
+
+
+def _packed(manifest: BundleManifest, blobs: Mapping[str, bytes]) -> bytes:
+    """The bundle with as much as there is room for: without storages, then without clues, then without inputs.
+
+    Raises:
+        BundleError: even then it is too large.
+    """
+    stored = replace(manifest, stored=tuple(sorted(blobs)))
+    if len(manifest_bytes(stored)) > MOST_MANIFEST_BYTES:
+        bare = replace(manifest.observation, clues=(), properties=())
+        note = "its readings and inputs are too long to be kept"
+        stored = replace(manifest, observation=bare, inputs=None, steps=(), notes=(*manifest.notes, note))
+        return packed(manifest_bytes(stored), {})
+    return packed(manifest_bytes(stored), blobs)
