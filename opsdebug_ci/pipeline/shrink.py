@@ -280,7 +280,7 @@ def _without_causes(failure: Judgement, description: OperatorDescription) -> Jud
 
 def _name(judgement: Judgement) -> str:
     found = identity(judgement)
-    return "" if found is None else f"{found.kind} at {found.target or 'no output'}"
+    return "" if found is None else " ".join(part for part in (found.kind, found.target, found.pattern) if part)
 
 
 def launches_of(observation: Observation) -> int:

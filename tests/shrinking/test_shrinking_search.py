@@ -138,24 +138,23 @@ def test_a_quarter_is_kept_for_the_end():
     assert shrunk.rate.tries >= 1
 
 
-def _stopped_and_resumed(path, at):
-    runner = fails_when(tail, stops_at=at)
-    with pytest.raises(KeyboardInterrupt):
-        runner.shrink(case(n=300), state=path)
-    return fails_when(tail).shrink(case(n=300), state=path)
+def _short(path=None, at=None):
+    return fails_when(lambda d: d["n"] > 8 and d["n"] % 8, stops_at=at).shrink(case(n=39), state=path, trials=24)
 
 
 def _result(shrunk):
-    return shrunk.smallest.case, shrunk.boundary, shrunk.rate, shrunk.verified
+    return shrunk.smallest.case, shrunk.boundary, shrunk.verified, shrunk.rate.failed == shrunk.rate.tries
 
 
 def test_an_end_at_any_run_changes_nothing(tmp_path):
-    whole = fails_when(tail)
-    wanted = whole.shrink(case(n=300))
-    for at in range(1, len(whole.seen) + 1, 2):
-        resumed = _stopped_and_resumed(tmp_path / f"{at}.json", at)
+    wanted = _short()
+    for at in range(1, wanted.trials + 1):
+        path = tmp_path / f"{at}.json"
+        with pytest.raises(KeyboardInterrupt):
+            _short(path, at)
+        resumed = _short(path)
         assert _result(resumed) == _result(wanted)
-        assert resumed.trials == wanted.trials + 1
+        assert resumed.trials == wanted.trials == 24
 
 
 def test_what_ends_us_twice_is_not_run_again(tmp_path):

@@ -50,12 +50,15 @@ class BorderSearch:
         return (*sizes, *self._settings(smallest))
 
     def _below(self, smallest: Candidate) -> Iterator[Border]:
-        """One less of each dim; dims of one size together only where none of them tells anything by itself."""
+        """One less of each dim, but not none: an empty case passes whatever is wrong.
+
+        Dims of one size together only where none of them tells anything by itself.
+        """
         told: set[str] = set()
         for names in sorted(groups(smallest), key=len):
             size = smallest.case.dims[names[0]]
             candidate = at(smallest, dict.fromkeys(names, size - 1))
-            if not told & set(names) and self._passes(candidate):
+            if size > 1 and not told & set(names) and self._passes(candidate):
                 told |= set(names)
                 yield _border("fails at", names, size, candidate)
 

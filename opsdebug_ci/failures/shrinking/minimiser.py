@@ -8,14 +8,14 @@
 There is no phase (3), cutting steps: nothing keeps the values between the steps of an operator.
 
 On slippage. Comparing causes takes seconds, comparing what can be seen takes none, so the search goes by what can be
-seen and the cause is compared once, at its end. Where it turns out to be another, the search is made again from the
-start, now with the cause compared in every candidate that looks the same: what it knows costs nothing, and what slipped
-is reported as a failure of its own.
+seen and the cause is compared once, at its end. Where it turns out to be another, the last phase is undone. Where that
+does not help, the search is made again from the start, now with the cause compared in every candidate that looks the
+same: what it knows costs nothing. What slipped is reported as a failure of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
@@ -44,6 +44,12 @@ MEASURED = 20
 
 LEAST_RATE = 0.2
 """Below it, nothing is shrunk: a candidate would take more than twenty runs."""
+
+COMPARED = 3
+"""Other failures whose causes are compared before they are told."""
+
+UNDONE = 2
+"""Phases whose ends are compared, the last one first, before the search is made again."""
 
 STRICT_RESERVE = 0.05
 """Share of the budget that is left for the end where every candidate's cause has been compared already."""
@@ -165,24 +171,28 @@ class _Minimiser:
 
     def _smallest(self) -> tuple[Candidate, bool]:
         """The smallest case found, and whether its cause is known to be the same."""
-        found = self._searched()
-        outcome = Outcome.SAME if found.key == self._start.key else self._ledger.full(found, final=True)
-        if outcome in (Outcome.SAME, Outcome.UNSETTLED):
-            return found, outcome is Outcome.SAME
+        for found in reversed(list(self._steps())[-UNDONE:]):
+            outcome = Outcome.SAME if found.key == self._start.key else self._ledger.full(found, final=True)
+            if outcome in (Outcome.SAME, Outcome.UNSETTLED):
+                return found, outcome is Outcome.SAME
         self._ledger.strict = True
         self._ledger.account.reserved = STRICT_RESERVE
-        return self._searched(), True
+        return list(self._steps())[-1], True
 
-    def _searched(self) -> Candidate:
+    def _steps(self) -> Iterator[Candidate]:
+        """What each phase came to, starting with what it began with."""
         ledger, current = self._ledger, self._start
+        yield current
         if current.values is not None:
-            made = Candidate(case=current.case)
-            if ledger.outcome(made) is not Outcome.SAME:
-                return current
-            current = made
+            current = Candidate(case=current.case)
+            if ledger.outcome(current) is not Outcome.SAME:
+                return
+            yield current
         current = simplified(current, ledger.first)
+        yield current
         current = ShapeSearch(ledger.first, ledger.outcome, self._space).shrink(current)
-        return widened(current, ledger.first, self._space)
+        yield current
+        yield widened(current, ledger.first, self._space)
 
     def _borders(self, smallest: Candidate) -> tuple[Border, ...]:
         """Passing neighbours, by runs of the reserve if need be; else the nearest that was met."""
@@ -215,6 +225,7 @@ class _Minimiser:
         reduction: Reduction | None,
     ) -> Shrunk:
         failed, tries = self._ledger.tally("verify", smallest, MEASURED)
+        others = self._others()
         self._ledger.save()
         return Shrunk(
             smallest=smallest,
@@ -223,11 +234,17 @@ class _Minimiser:
             rate=Rate(failed=failed, tries=tries) if tries else None,
             borders=borders,
             reduction=reduction,
-            others=self._ledger.others,
+            others=others,
             trials=self._ledger.account.trials,
             seconds=self._ledger.account.seconds,
             ended=self._ledger.ended,
         )
+
+    def _others(self) -> tuple[OtherFailure, ...]:
+        """Other failures, without those that only look different, as far as there is time to compare their causes."""
+        compared = self._ledger.others[:COMPARED]
+        same = [each for each in compared if self._ledger.full(each.candidate, final=True) is Outcome.SAME]
+        return tuple(each for each in self._ledger.others if each not in same)
 
     def _unshrunk(self, reproduced: Rate) -> Shrunk:
         if not reproduced.tries:

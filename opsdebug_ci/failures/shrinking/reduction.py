@@ -49,6 +49,9 @@ class Reduction:
     kept: int
     """Elements that are neither 0 (or 1, where the domain has no 0) nor special."""
 
+    special: int
+    """NaN and infinities, which were kept."""
+
     capped: bool
     """There were more tests to make, so that fewer may be enough."""
 
@@ -58,13 +61,18 @@ class Reduction:
     @property
     def text(self) -> str:
         """In words."""
-        if not self.kept:
+        if not self.kept and not self.special:
             return "it fails whatever the values are"
-        count = f"{self.kept} element{'s' if self.kept > 1 else ''}"
+        special = f"{_counted(self.special, 'NaN or infinite element')}" if self.special else ""
+        if not self.kept:
+            return f"at most {special} decide{'s' if self.special == 1 else ''}, whatever the others are"
         where = f": {', '.join(self.places)}{', ...' if self.kept > len(self.places) else ''}"
-        return (
-            f"at most {count} decide{where}" if self.capped else f"{count} decide{'s' if self.kept == 1 else ''}{where}"
-        )
+        limit, beside = "at most " if self.capped else "", f" beside {special}" if special else ""
+        return f"{limit}{_counted(self.kept, 'element')} decide{'s' if self.kept == 1 else ''}{beside}{where}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 @final
@@ -182,7 +190,13 @@ class _Field:
             for slot, chosen in zip(self._slots, self._split(kept), strict=True)
             for place in slot.places[np.flatnonzero(chosen)[:NAMED]]
         ]
-        return Reduction(candidate=self.quieted(kept), kept=int(kept.sum()), capped=capped, places=tuple(named[:NAMED]))
+        return Reduction(
+            candidate=self.quieted(kept),
+            kept=int(kept.sum()),
+            special=sum(int(odd.sum()) for odd in self._special),
+            capped=capped,
+            places=tuple(named[:NAMED]),
+        )
 
     def _rows(self) -> list[tuple[Words, Slot]]:
         return list(zip(self._base, self._slots, strict=True))
