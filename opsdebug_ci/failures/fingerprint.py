@@ -115,8 +115,8 @@ def unnamed(found: Identity) -> bool:
 
 
 def same_named(mine: Identity, other: Identity) -> bool:
-    """One named cause. What became of NaN and infinities tells two such defects apart."""
-    special = mine.cause == Cause.NAN_INF_HANDLING.value
+    """One named cause. Making NaN and infinities is another defect than losing them."""
+    special = mine.cause == Cause.NAN_INF_HANDLING.value and "special_lost" in (mine.kind, other.kind)
     return mine.cause == other.cause and not unnamed(mine) and (mine.kind == other.kind or not special)
 
 

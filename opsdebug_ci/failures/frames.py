@@ -21,9 +21,7 @@ COMMON = 2
 RATIO = 0.8
 """Mean similarity of the frames' texts above which two stacks are alike: ClusterFuzz's crash comparer."""
 
-_FRAME = re.compile(r"(?P<file>.+):\d+ (?P<function>.+)")
-_FAULT_FRAME = re.compile(r'\s*File "(?P<file>.+)", line (?:\d+|\?+) in (?P<function>.+)')
-_FAULT_THREAD = re.compile(r"Current thread .*\(most recent call first\):")
+_FRAME = re.compile(r"(?P<file>.+):(?:\d+|\?+) (?P<function>.+)")
 _INSTALLED = re.compile(r"[/\\](?:site-packages|dist-packages|python3\.\d+)[/\\]|^<")
 _OWN = re.compile(r"[/\\]opsdebug_ci[/\\](?!catalogue[/\\])")
 _UNSTABLE = re.compile(r"0x[0-9a-f]+|(?=[0-9a-z]*\d)[0-9a-z]{16,}|(?<![a-z])[0-9a-f]{8,}(?![a-z])", re.IGNORECASE)
@@ -31,25 +29,13 @@ _UNSTABLE = re.compile(r"0x[0-9a-f]+|(?=[0-9a-z]*\d)[0-9a-z]{16,}|(?<![a-z])[0-9
 
 def exception_frames(facts: ExceptionFacts) -> tuple[str, ...]:
     """The user's frames of an exception, innermost first; all frames where none is the user's."""
-    found = [(m["file"], m["function"]) for f in reversed(facts.frames) if (m := _FRAME.fullmatch(f))]
+    found = _read(facts.frames)
     return _kept([frame for frame in found if _users(frame[0])] or found)
 
 
 def crash_frames(facts: ProcessFacts) -> tuple[str, ...]:
-    """The user's frames of a crash as `faulthandler` printed them, innermost first.
-
-    Empty where it printed nothing, and where only the outer end of what it printed was kept: those are other frames.
-    """
-    heads = [*_FAULT_THREAD.finditer(facts.log_tail)]
-    if not heads:
-        return ()
-    found: list[tuple[str, str]] = []
-    for line in facts.log_tail[heads[-1].end() :].lstrip("\n").splitlines():
-        frame = _FAULT_FRAME.fullmatch(line)
-        if frame is None:
-            break
-        found.append((frame["file"], frame["function"]))
-    return _kept([frame for frame in found if _users(frame[0])])
+    """The user's frames of a crash as `faulthandler` printed them, innermost first; empty where it printed nothing."""
+    return _kept([frame for frame in _read(facts.frames) if _users(frame[0])])
 
 
 def alike(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -79,6 +65,11 @@ def _mean_ratio(first: Sequence[str], second: Sequence[str]) -> float:
     pairs = zip(first, second, strict=False)
     total = sum(SequenceMatcher(None, mine, other, autojunk=False).ratio() for mine, other in pairs)
     return total / max(len(first), len(second))
+
+
+def _read(frames: Sequence[str]) -> list[tuple[str, str]]:
+    """File and function of every frame, innermost first."""
+    return [(found["file"], found["function"]) for frame in reversed(frames) if (found := _FRAME.fullmatch(frame))]
 
 
 def _users(file: str) -> bool:

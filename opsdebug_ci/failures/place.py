@@ -19,7 +19,7 @@ from opsdebug_ci.model.region import Region
 BESIDE, LINE = 16, 128
 """Bytes within which a write counts as beside the storage, one vector store; and within a cache line's pair."""
 
-_OCCURRENCE = re.compile(r"#\d+$")
+_OCCURRENCE = re.compile(r"\s*#\d+\b")
 _PLACE = re.compile(r"^.*[/\\]|:\d+$")
 _ROLES = (Role.OUTPUT, Role.INPUT, Role.SCRATCH)
 
@@ -59,7 +59,7 @@ def place_of(observation: Observation, kind: str) -> Place:
 
 
 def step_name(name: str) -> str:
-    """`scope/op#3` without the occurrence, which counts how often a loop went round."""
+    """`scope/op#3` without the occurrence, which counts how often a loop went round; so `between a #3 and b #4`."""
     return _OCCURRENCE.sub("", name)
 
 

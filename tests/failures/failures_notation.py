@@ -85,25 +85,15 @@ STACK = ("kernel fused.py", "launch fused.py", "fused ops.py")
 """A stack of the user's code, innermost first."""
 
 
-def log_of(stack: tuple[str, ...], *, cut: bool = False) -> str:
-    """What `faulthandler` prints of it; `cut`: only the outer end of it was kept."""
-    lines = [
-        f'  File "/src/{file}", line {7 * depth + 3} in {name}'
-        for depth, (name, file) in enumerate(map(str.split, stack))
-    ]
-    ours = ['  File "/env/lib/python3.11/site-packages/opsdebug_ci/worker/launches.py", line 90 in launch']
-    head = (
-        []
-        if cut
-        else ["Fatal Python error: Segmentation fault", "", "Current thread 0x00007f (most recent call first):"]
-    )
-    return "\n".join([*head, *lines[1 if cut else 0 :], *ours, "", "Extension modules: numpy (total: 1)"])
+def told(stack: tuple[str, ...]) -> tuple[str, ...]:
+    """A stack as the worker's last words give it: outermost first, ours around the user's."""
+    users = [f"/src/{file}:{7 * depth + 3} {name}" for depth, (name, file) in enumerate(map(str.split, stack))]
+    return ("/env/lib/python3.11/site-packages/opsdebug_ci/worker/launches.py:90 launch", *reversed(users))
 
 
-def crashed(
-    signal: str = "SIGSEGV", stack: tuple[str, ...] | None = STACK, *, cut: bool = False, **axes: object
-) -> Judgement:
-    facts = replace(process(signal=signal), log_tail="" if stack is None else log_of(stack, cut=cut))
+def crashed(signal: str = "SIGSEGV", stack: tuple[str, ...] = STACK, **axes: object) -> Judgement:
+    """A fatal signal; no `stack`: it did not say where."""
+    facts = replace(process(signal=signal), frames=told(stack) if stack else ())
     return judged(ended("crashed", process=facts), **axes)
 
 
@@ -111,3 +101,19 @@ def threw(*frames: str, type_: str = "RuntimeError", message: str = "bad", **axe
     """An exception with these frames, outermost first."""
     facts = ExceptionFacts(type=type_, message=message, frames=frames)
     return judged(Observation(case_id="", status=Status.RAISED, exception=facts), **axes)
+
+
+class Silent:
+    """Progress nobody listens to."""
+
+    def start(self, total: int) -> None:
+        """Not told."""
+
+    def step(self, judgement: Judgement) -> None:
+        """Not told."""
+
+    def drop(self, count: int) -> None:
+        """Not told."""
+
+    def stop(self) -> None:
+        """Not told."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from failures_notation import crashed, good, log_of, nan, read, threw, unwritten, wrong, wrote
+from failures_notation import STACK, crashed, good, nan, read, threw, told, unwritten, wrong, wrote
 from judge_notation import ended, judged, output, process, ran
 
 from opsdebug_ci.failures import fingerprint, identity, same_cause
@@ -66,6 +66,8 @@ def test_aliases_and_layouts_tell_where_values_do_not() -> None:
     assert [found.kind for found in map(identity, failing) if found is not None] == ["alias", "layout_change"]
 
 
+BETWEEN = "between aten.add and aten.mul"
+
 PLACES = {
     "a write behind an output": (wrote(at="store#3"), ("out0", "store", "tail", "<=16 B", "")),
     "a write into an input's gap": (wrote("gap", tensor="x", role="input"), ("in x", "", "gap", "0", "")),
@@ -73,6 +75,7 @@ PLACES = {
     "a write a cache line on": (wrote(nearest=90), ("out0", "", "tail", "<=128 B", "")),
     "scratch has no name": (wrote(tensor="allocation 3", role="scratch"), ("scratch", "", "tail", "<=16 B", "")),
     "a read": (read("gap", at="aten.sum#2"), ("out0", "aten.sum", "gap", "", "")),
+    "between two calls": (wrote(at="between aten.add #12 and aten.mul #5"), ("out0", BETWEEN, "tail", "<=16 B", "")),
     "NaN": (nan(at="block/aten.div#7"), ("out0", "block/aten.div", "", "", "")),
     "a tail": (wrong(box="0..3 20..24"), ("out0", "", "", "", "tail of dim 1")),
     "a head": (wrong(box="0..1 0..24"), ("out0", "", "", "", "head of dim 0")),
@@ -178,19 +181,10 @@ def test_built_in_operators_are_users() -> None:
     assert exception_frames(facts(*frames)) == ("topk arrays.py",)
 
 
-def tail(text: str) -> tuple[str, ...]:
-    return crash_frames(replace(process(), log_tail=text))
-
-
-def test_the_stack_of_a_crash_is_read_from_its_log() -> None:
-    stack = ("kernel k.py", "fused ops.py")
-    assert tail(log_of(stack)) == stack
-    assert tail("printed before\n" + log_of(("old o.py",)) + "\n" + log_of(stack)) == stack
-
-
-def test_the_outer_end_of_a_stack_is_not_taken_for_its_inner_one() -> None:
-    assert tail(log_of(("kernel k.py", "fused ops.py"), cut=True)) == ()
-    assert tail("last words") == ()
+def test_the_stack_of_a_crash_is_the_users() -> None:
+    assert crash_frames(replace(process(), frames=told(STACK))) == STACK
+    assert crash_frames(replace(process(), frames=told(()))) == ()
+    assert crash_frames(process()) == ()
 
 
 @pytest.mark.parametrize(
@@ -223,8 +217,11 @@ def test_a_smaller_case_of_the_same_failure_is_the_same_cause(kind: str) -> None
         pytest.param(wrote("tail"), wrote("gap"), id="tail and gap"),
         pytest.param(wrong(cause="tail_mask", box="0..3 9..24"), wrong(cause="tail_mask"), id="fewer than a block"),
         pytest.param(wrong(cause="tail_mask"), wrong(), id="no time to name it"),
-        pytest.param(crashed(), crashed(stack=None), id="stack not kept"),
+        pytest.param(crashed(), crashed(stack=()), id="stack not kept"),
         pytest.param(nan(), nan(dtype="float16"), id="a narrower dtype"),
+        pytest.param(
+            nan(at=None), judged(ran(output(rejected=2, classes="normal->+inf:2"))), id="infinity instead of NaN"
+        ),
         pytest.param(wrong(), wrong(box="0..3 9..24"), id="unnamed, fewer elements"),
     ],
 )

@@ -53,7 +53,7 @@ def test_forty_failures_of_three_causes_are_three_pure_groups() -> None:
         truth["write"].append(wrote(side, layout="padded" if side == "gap" else "contiguous", **axes))
     for number in range(12):
         axes = {"dims": f"B=1,S={4096 + 16 * number}", "dtype": dtypes[number % 4], "seed": number}
-        truth["crash"].append(crashed(stack=None if number == 5 else STACK, cut=number == 7, **axes))
+        truth["crash"].append(crashed(stack=() if number in (5, 7) else STACK, **axes))
     judgements = mixed(truth, clean=60)
     groups, membership = group(judgements), fingerprints(judgements)
     assert (len(judgements), sum(map(len, truth.values()))) == (100, 40)
@@ -120,8 +120,8 @@ SAME_RULE = {
         [*over(RAGGED, nan), *over(ALIGNED, wrong, cause="sign_flip")],
     ),
     "stack not kept": (
-        [crashed(seed=0), crashed(seed=1, stack=None)],
-        [crashed(seed=0), crashed("SIGFPE", seed=1, stack=None)],
+        [crashed(seed=0), crashed(seed=1, stack=())],
+        [crashed(seed=0), crashed("SIGFPE", seed=1, stack=())],
     ),
     "a write brings NaN about": (
         [*over(RAGGED, wrote), *over(RAGGED, nan, seed=1, at=None), *passing()],
@@ -209,7 +209,7 @@ def test_the_cause_speaks_for_its_symptoms_whatever_their_number() -> None:
 
 
 def test_an_umbrella_is_flagged_and_swallows_nothing() -> None:
-    lost = [crashed(stack=None, dims=f"B=1,S={size}") for size in RAGGED]
+    lost = [crashed(stack=(), dims=f"B=1,S={size}") for size in RAGGED]
     stacks = [
         tuple(f"{word}{depth} {word}.py" for depth in range(3))
         for word in ("alpha", "beta", "gamma", "delta", "eps", "zeta")
@@ -221,7 +221,7 @@ def test_an_umbrella_is_flagged_and_swallows_nothing() -> None:
 
 
 def test_four_partners_are_no_umbrella() -> None:
-    lost = [crashed(stack=None, dims="B=1,S=3")]
+    lost = [crashed(stack=(), dims="B=1,S=3")]
     stacks = [tuple(f"{word}{depth} {word}.py" for depth in range(3)) for word in ("alpha", "beta", "gamma", "delta")]
     groups = group([*lost, *(crashed(stack=stack, seed=number) for number, stack in enumerate(stacks, 1))])
     assert [found.umbrella for found in groups] == [False] * 5
