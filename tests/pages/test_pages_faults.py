@@ -1,0 +1,150 @@
+"""What deaths under watched pages come to, told by scripted launches: `launches("tail:a tail_readable:b")`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from opsdebug_ci.execution.page_faults import ONE_DEATH, RESULTS_OPEN, inquire
+from opsdebug_ci.model import Case, Family, Layout, Observation, Phase, ProcessFacts, Status
+from opsdebug_ci.model.memory import PageInquiry
+from opsdebug_ci.model.message import PageCase, PagesKept
+
+CASE = Case(operator="f", dims={"N": 4}, dtype="float32", layout=Layout.CONTIGUOUS, inputs=Family.NORMAL, seed=0)
+
+
+def died(place: str, signal: str = "SIGSEGV", phase: Phase = Phase.FUNCTION) -> Observation:
+    frames = ("/p/run.py:3 <module>", f"/p/ops.py:{place} kernel", "/x/lib/python3.11/site-packages/triton/i.py:9 load")
+    facts = ProcessFacts(signal=signal, exit_code=None, phase=phase, detail=None, log_tail="", frames=frames)
+    return Observation(case_id=CASE.id, status=Status.CRASHED, reason=f"killed by {signal}", process=facts)
+
+
+def launches(script: str, **other: PagesKept | Observation) -> Callable[[PageCase], PagesKept | Observation]:
+    """Dies at line n in mode m for each `m:n`; `m*:n` on open pages too; `m*<16:n` unless aligned to 16 bytes."""
+
+    def ask(request: PageCase) -> PagesKept | Observation:
+        for word in script.split():
+            mode, _, place = word.partition(":")
+            mode, _, below = mode.partition("<")
+            if mode.rstrip("*") != str(request.mode) or (not request.protected and not mode.endswith("*")):
+                continue
+            if not below or request.alignment < int(below):
+                return died(place)
+        return other.get(str(request.mode), PagesKept(case_id=CASE.id, watched=True))
+
+    return ask
+
+
+def told(inquiry: PageInquiry) -> str:
+    return " ".join(f"{fault.access}@{fault.side}:{fault.place.rpartition(':')[2]}" for fault in inquiry.faults)
+
+
+def made(inquiry: PageInquiry) -> str:
+    return " ".join(str(launch.mode) + ("" if launch.protected else "*") for launch in inquiry.launches)
+
+
+CLEAN = "tail head inputs_readable"
+
+TABLE = {
+    "": ("", CLEAN),
+    "tail:1": ("read@tail:1", "tail tail_readable head inputs_readable"),
+    "tail:1 tail_readable:1": ("write@tail:1", "tail tail_readable tail* head inputs_readable"),
+    "tail:1 tail_readable:2": ("write@tail:2 read@tail:1", "tail tail_readable tail* head inputs_readable"),
+    "head:1": ("read@head:1", "tail head head_readable inputs_readable"),
+    "head:1 head_readable:1": ("write@head:1", "tail head head_readable inputs_readable"),
+    "inputs_readable:4": ("write@inside:4", CLEAN),
+    "head:1 head_readable:1 inputs_readable:1": ("write@head:1", "tail head head_readable inputs_readable"),
+    "tail:1 head:1 inputs_readable:4": (
+        "write@inside:4 read@tail:1 read@head:1",
+        "tail tail_readable head head_readable inputs_readable",
+    ),
+    "tail*<16:1 tail_readable<16:1": ("", "tail tail_readable tail* tail head inputs_readable"),
+    "tail*<64:1 tail_readable<64:1": (
+        "",
+        "tail tail_readable tail* tail tail_readable tail* tail head inputs_readable",
+    ),
+    "tail*:1 tail_readable:1": ("", "tail tail_readable tail* " * 3),
+}
+"""Script -> faults, launches."""
+
+
+@pytest.mark.parametrize("script", TABLE)
+def test_deaths_are_held_against_each_other(script: str) -> None:
+    inquiry = inquire(launches(script), CASE)
+    faults, wanted = TABLE[script]
+    assert told(inquiry) == faults
+    assert made(inquiry) == wanted.strip()
+
+
+def test_a_fault_has_its_line_frames_and_modes() -> None:
+    (fault,) = inquire(launches("tail:20 tail_readable:20"), CASE).faults
+    assert fault.place == "/p/ops.py:20"
+    assert fault.frames[1] == "/p/ops.py:20 kernel"
+    assert fault.modes == ("tail", "tail_readable")
+    assert fault.source is None
+
+
+def test_the_source_of_the_line_is_read_where_it_can_be(tmp_path) -> None:
+    source = tmp_path / "ops.py"
+    source.write_text("first\n    tl.store(out + i, y)\n")
+    observation = died("2")
+    frames = (f"{source}:2 kernel",)
+    facts = ProcessFacts(signal="SIGBUS", exit_code=None, phase=Phase.FUNCTION, detail=None, log_tail="", frames=frames)
+    observation = Observation(case_id=CASE.id, status=Status.CRASHED, process=facts)
+    (fault,) = inquire(launches("", inputs_readable=observation), CASE).faults
+    assert fault.source == "tl.store(out + i, y)"
+
+
+def test_alignment_is_kept_for_what_follows_and_told() -> None:
+    inquiry = inquire(launches("tail*<16:1 tail_readable<16:1 tail:1"), CASE)
+    assert told(inquiry) == "read@tail:1"
+    assert [launch.alignment for launch in inquiry.launches] == [1, 1, 1, 16, 16, 16, 16]
+    assert "multiples of 16 bytes: up to 15 bytes behind an end were not watched" in inquiry.notes[0]
+
+
+def test_an_operator_that_dies_anyway_is_blamed_for_no_page() -> None:
+    inquiry = inquire(launches("tail*:7 tail_readable:7"), CASE)
+    assert inquiry.faults == ()
+    assert inquiry.notes == (
+        "the operator dies even where every page is open, at /p/ops.py:7: watched pages tell nothing",
+    )
+
+
+def test_where_both_may_be_said_neither_is_twice() -> None:
+    inquiry = inquire(launches("head:1 head_readable:1 inputs_readable:1"), CASE)
+    assert inquiry.notes == (
+        "whether it writes into its arguments as well cannot be told: it dies in the same place",
+        ONE_DEATH,
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            PagesKept(case_id=CASE.id, watched=False, reason="pages are watched on the CPU"),
+            "pages are watched on the CPU",
+        ),
+        (PagesKept(case_id=CASE.id, watched=False), "no page could be watched"),
+        (Observation(case_id=CASE.id, status=Status.TIMED_OUT, reason="60 s"), "60 s"),
+        (died("1", signal="SIGFPE"), "killed by SIGFPE"),
+        (died("1", phase=Phase.INPUTS), "killed by SIGSEGV"),
+    ],
+)
+def test_a_launch_that_tells_nothing_ends_the_inquiry(answer: PagesKept | Observation, reason: str) -> None:
+    inquiry = inquire(launches("", tail=answer), CASE)
+    assert (made(inquiry), inquiry.faults, inquiry.notes, inquiry.watched) == ("tail", (), (reason,), False)
+
+
+def test_what_was_found_before_stands() -> None:
+    slow = Observation(case_id=CASE.id, status=Status.TIMED_OUT, reason="60 s")
+    inquiry = inquire(launches("tail:1", head=slow), CASE)
+    assert told(inquiry) == "read@tail:1"
+    assert inquiry.notes == ("60 s", ONE_DEATH)
+    assert inquiry.watched
+
+
+def test_unwatched_results_are_told() -> None:
+    inquiry = inquire(launches("", tail=PagesKept(case_id=CASE.id, watched=True, results=False)), CASE)
+    assert inquiry.notes == (RESULTS_OPEN,)
