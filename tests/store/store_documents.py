@@ -203,6 +203,7 @@ def full_document() -> RunDocument:
         regressions=("gelu",),
         unchanged=("mul", "sum"),
         unavailable=(Unavailable(operator="c_sum", reason="no C compiler was found"),),
+        notes=("bundles hold no values",),
         sources=(OperatorSource(operator="softmax", file="kernels/softmax.py", line=12),),
     )
 

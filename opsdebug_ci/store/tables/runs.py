@@ -111,6 +111,7 @@ COLUMNS = (
     Column(name="regressions", type=TEXTS, comment="operators that regressed"),
     Column(name="unchanged", type=TEXTS, comment="operators left out because nothing they depend on changed"),
     Column(name="unavailable", type=pa.list_(UNAVAILABLE), comment="operators that cannot run on this machine"),
+    Column(name="notes", type=TEXTS, comment="what a reader must know beside the cases; null in older files"),
     Column(name="sources", type=pa.list_(SOURCE), comment="where the operators are defined"),
 )
 
@@ -148,6 +149,7 @@ def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> Ru
         regressions=tuple(row["regressions"]),
         unavailable=tuple(from_json(item, Unavailable) for item in row["unavailable"]),
         unchanged=tuple(row["unchanged"]),
+        notes=tuple(row["notes"] or ()),
         sources=tuple(from_json(source, OperatorSource) for source in row["sources"]),
     )
 
@@ -208,6 +210,7 @@ def _summary_columns(document: RunDocument) -> dict[str, Any]:
         "regressions": list(document.regressions),
         "unavailable": to_struct(document.unavailable),
         "unchanged": list(document.unchanged),
+        "notes": list(document.notes),
         "sources": to_struct(document.sources),
     }
 
