@@ -44,6 +44,13 @@ CHECKS: dict[Verifier, tuple[ReferenceKind, ...]] = {
 @click.option("--layout", metavar="NAMES", help="Layouts to run, e.g. contiguous,transposed.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Launches on the same inputs that must agree.")
 @click.option("--timeout", metavar="SECONDS", help="Longest a case may take; default: 60.")
+@click.option(
+    "--diagnosis",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=DIAGNOSIS_S,
+    help="Longest to look into failures: watched pages, smaller cases.",
+)
 @python_option
 @config_option
 @json_option
@@ -59,6 +66,7 @@ def command(
     layout: str | None,
     repeat: int,
     timeout: str | None,
+    diagnosis: float,
     python: str | None,
     config: Path | None,
     as_json: bool,
@@ -74,7 +82,7 @@ def command(
         axes=parse_axes(dims=dims, dtype=dtype, seed=seed, inputs=inputs, layout=layout),
         checks=CHECKS[Verifier(verifier)],
         repeats=repeat,
-        diagnosis_s=DIAGNOSIS_S,
+        diagnosis_s=diagnosis,
     )
     settings = configuration(config, {"timeout": timeout, "python": python})
     again = {

@@ -85,7 +85,8 @@ def _memory(location: str, world: World) -> Memory:
 def _keep_bundles(document: RunDocument, configuration: Configuration, store: BaselineStore) -> None:
     """Bring the bundles that the run's rows name into the store."""
     place = BundlePlace.beside(configuration.root)
-    named = {observation.bundle for observation in document.observations if observation.bundle is not None}
+    holders = (*document.observations, *document.summary.groups)
+    named = {holder.bundle for holder in holders if holder.bundle is not None}
     for sha256 in sorted(named & set(place.all()) - set(store.bundles())):
         store.put_bundle(stored_bytes(place, sha256))
 
