@@ -40,7 +40,8 @@ from opsdebug_ci.worker.hunt import Catch, hunt
 from opsdebug_ci.worker.input_table import table_of
 from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
-from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault
+from opsdebug_ci.worker.launch_reading import LaunchReading
+from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.pairing import beside
 from opsdebug_ci.worker.preservation import inputs_of, with_digest
 from opsdebug_ci.worker.probes.budget import Budget
@@ -49,6 +50,7 @@ from opsdebug_ci.worker.properties import is_everyday, readings
 from opsdebug_ci.worker.properties.gradients import floored, gradient_operator
 from opsdebug_ci.worker.properties.kinks import undetermined, waived
 from opsdebug_ci.worker.references import ReferenceAnswers, References
+from opsdebug_ci.worker.sharing import unlike_reference
 from opsdebug_ci.worker.structure import misdeclared, structure_mismatch
 
 MISTAKES = (AttributeError, NameError, ImportError)
@@ -238,7 +240,9 @@ class _CaseRun:
             references=tuple(answers.readings),
             memory=launch.memory,
             reads=launch.reads,
-            aliases=launch.aliases,
+            aliases=unlike_reference(
+                launch.aliases, self.operator, self.arguments, self.request.case, tuple(launch.outputs)
+            ),
             layout_changes=launch.layout_changes,
             guard=launch.guard,
             hunt=None if caught is None else caught.reading,
@@ -252,7 +256,7 @@ class _CaseRun:
             self.witness(self.arguments, compared)
         if not self.explaining or (caught is not None and launch.outputs is caught.odd):
             return observation  # what shows once in many launches is not there to be probed
-        if structure is None and is_everyday(self.request.case):
+        if structure is None and not launch.careful and is_everyday(self.request.case):
             observation = self._with_properties(observation, launch, reference_ns)
         failures = [failure for _, failure in examined if failure is not None]
         return self._explained(observation, failures, launch) if failures else observation
@@ -278,6 +282,7 @@ class _CaseRun:
             outputs=launch.outputs,
             verify=self._verify,
             budget=budget,
+            careful=launch.careful,
         )
 
     def _verify(self, case: Case, arguments: Arguments | None) -> Observation:

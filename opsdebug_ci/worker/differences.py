@@ -1,18 +1,20 @@
 """Which launches a case needs, and what differences between them mean.
 
-(1) plain: its outputs are what is compared with the references.
-(2) watched, everything varied at once: zones around arguments and around the operator's own memory hold the complement,
-    gaps hold it too, fresh memory and output buffers another byte. Other bits than (1): the same again, and bits that
-    differ between those two mean that the operator is not deterministic.
+(1) watched, everything varied at once: zones around arguments and around the operator's own memory hold the complement
+    of the pattern, gaps hold it too, fresh memory and output buffers the second byte. It comes first because it alone
+    survives writes beside the operator's own memory; where it finds some, every further launch is watched.
+(2) plain: its outputs are what is compared with the references. Other bits than (1): (1) again, and bits that differ
+    between those two mean that the operator is not deterministic.
 (3) watched, with NaN around the arguments and in the gaps and the first byte in fresh memory. The deep profile adds
     large numbers (4) and their negatives (5).
 
-Equal bits throughout: nothing else is launched. Bits that differ between (2) and a later one, and not between two like
-(2), come from the one factor that changes them alone: fresh memory (never written), zones or gaps of the arguments,
+Equal bits throughout: nothing else is launched. Bits that differ between (1) and a later one, and not between two like
+(1), come from the one factor that changes them alone: fresh memory (never written), zones or gaps of the arguments,
 zones of the operator's own memory (read beyond). Which argument and which end is asked one by one. Every such answer is
-given by several launches in turn, so that a race does not pass for one. Bits that differ only from (1): a plain launch
-with everything varied, and where that is as (1), the operator merely takes another path when watched, which is no
-defect; else one more like (1) tells work done once from a factor.
+given by several launches in turn, so that a race does not pass for one. Bits that differ only from (2): a plain launch
+with everything varied, and where that is as (2), the operator merely takes another path when watched, which is no
+defect; else one more like (2) tells work done once from a factor. An operator that raises in (1) and not in (2) is
+asked again: if it does not raise then, it is to blame, else it is watched less.
 
 Bytes that changed are looked for after every launch; if there are any, one more launch is looked at after every step.
 """
@@ -26,17 +28,17 @@ import torch
 
 from opsdebug_ci.guard import FILL_A, FILL_B, Fill, ZoneFills
 from opsdebug_ci.model.memory import ForeignRead, GuardFacts, LayoutChange, MemoryReading
-from opsdebug_ci.model.vocabulary import Profile, Side
-from opsdebug_ci.worker.launches import (
+from opsdebug_ci.model.vocabulary import Profile, Role, Side
+from opsdebug_ci.worker.launch_reading import (
     Conditions,
     Launch,
-    Launcher,
     LaunchReading,
     Outputs,
-    Watching,
-    differing_bits,
+    differing,
+    differing_elements,
     element_bytes,
 )
+from opsdebug_ci.worker.launches import Launcher, Watching, resizes
 
 PLAIN = Conditions()
 VARIED = Conditions(
@@ -47,6 +49,9 @@ VARIED = Conditions(
 )
 QUICK = (Fill.NAN,)
 DEEP = (Fill.NAN, Fill.HIGH, Fill.LOW)
+
+QUICK_LAUNCHES = 5
+"""Launches the quick profile makes of an operator that shows nothing."""
 
 CONFIRMATIONS = 2
 """Further launches of either kind that must agree before a factor is held to change bits."""
@@ -66,7 +71,7 @@ class _Difference:
     """Before."""
 
     changed: Outputs
-    """With that factor alone changed."""
+    """After."""
 
 
 def observe(launcher: Launcher, repeats: int, profile: Profile = Profile.QUICK) -> LaunchReading:
@@ -96,13 +101,13 @@ class _Plan:
 
     def reading(self, repeats: int) -> LaunchReading:
         """All of it."""
-        launch = self._launch(PLAIN)
+        launch, base = self._start()
         first = launch.outputs
-        self._vary(first)
+        self._vary(first, base)
         for _ in range(repeats - 1):
             if self._mismatches:
                 break
-            self._mismatches = differing(first, self._outputs(PLAIN))
+            self._mismatches = differing(first, self._launcher.once())
         if self._damaging is not None and self._affordable:
             self._locate(self._damaging)
         return LaunchReading(
@@ -115,19 +120,32 @@ class _Plan:
             repeat_mismatches=self._mismatches,
             unwritten=self._unwritten,
             from_scratch=self._from_scratch,
+            careful=self._launcher.careful,
             duration_ns=self._launcher.duration_ns,
             quickest_ns=self._launcher.quickest_ns,
         )
 
-    def _vary(self, first: Outputs) -> None:
-        base = self._outputs(VARIED)
+    def _start(self) -> tuple[Launch, Outputs]:
+        """The launch that is compared with the references, and the outputs of (1)."""
+        varied = self._launcher.watched(VARIED)
+        if isinstance(varied, Launch):
+            self._remember(varied, VARIED)
+            self._launcher.careful = any(reading.role is not Role.INPUT for reading in varied.memory)
+            return (varied if self._launcher.careful else self._launch(PLAIN)), varied.outputs
+        plain = self._launch(PLAIN)
+        if not resizes(varied) and isinstance(self._launcher.watched(VARIED), Launch):
+            raise varied
+        self._launcher.watch_less(varied)
+        return plain, self._outputs(VARIED)
+
+    def _vary(self, first: Outputs, base: Outputs) -> None:
         if differing(first, base):
             self._mismatches = differing(base, self._outputs(VARIED))
             if self._mismatches:
                 return
         for fill in QUICK if self._profile is Profile.QUICK else DEEP:
             conditions = _with_numbers(fill)
-            if self._affordable and differing(base, self._outputs(conditions)):
+            if self._may_go_on and differing(base, self._outputs(conditions)):
                 self._tell_apart(VARIED, base, conditions)
             if self._mismatches:
                 return
@@ -137,6 +155,11 @@ class _Plan:
     @property
     def _settled(self) -> bool:
         return bool(self._mismatches or self._unwritten or self._reads)
+
+    @property
+    def _may_go_on(self) -> bool:
+        """Where nothing has shown, the quick profile ends with its last launch."""
+        return self._affordable and (self._profile is Profile.DEEP or self._launcher.launches < QUICK_LAUNCHES)
 
     @property
     def _affordable(self) -> bool:
@@ -170,7 +193,7 @@ class _Plan:
                 self._tell(_reads(together, Side.TAIL, None, end.zones.guards.value))
 
     def _confirmed(self, start: Conditions, base: Outputs, changed: Conditions) -> _Difference | None:
-        """What changes if `changed` gives other bits, the same every time, and `start` goes on giving those of `base`."""
+        """What `changed` gives other than `base`: the same every time, while `start` goes on giving `base`."""
         other = self._outputs(changed)
         if not differing(base, other):
             return None
@@ -212,6 +235,11 @@ class _Plan:
 
     def _launch(self, conditions: Conditions) -> Launch:
         launch = self._launcher.launch(conditions)
+        self._remember(launch, conditions)
+        return launch
+
+    def _remember(self, launch: Launch, conditions: Conditions) -> None:
+        """Keep the widest reading of every tensor and side."""
         if launch.memory and self._damaging is None:
             self._damaging = conditions
         for reading in launch.memory:
@@ -221,7 +249,6 @@ class _Plan:
                 self._memory[key] = reading
         for change in launch.layout_changes:
             self._layouts.setdefault((change.tensor, change.field), change)
-        return launch
 
     def _locate(self, conditions: Conditions) -> None:
         """One launch looked at after every step; nothing is added but steps."""
@@ -242,19 +269,6 @@ class _Plan:
         )
 
 
-def differing(one: Outputs, other: Outputs) -> int:
-    """Elements whose bits differ; all of them where names, shapes or dtypes do."""
-    if list(one) != list(other):
-        return sum(output.numel() for output in one.values())
-    return sum(_differing_elements(one[name], other[name]) for name in one)
-
-
-def _differing_elements(one: torch.Tensor, other: torch.Tensor) -> int:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return max(one.numel(), other.numel())
-    return int(differing_bits(one, other).sum())
-
-
 def _with_numbers(fill: Fill) -> Conditions:
     """As VARIED, with everything other than there."""
     scratch = Fill.PATTERN if fill is Fill.NAN else fill
@@ -264,16 +278,15 @@ def _with_numbers(fill: Fill) -> Conditions:
 def _single_factors(start: Conditions, end: Conditions) -> Iterator[tuple[str, Conditions]]:
     """`start` with one factor at a time as in `end`."""
     yield "fresh", replace(start, fresh=end.fresh)
-    for factor in ("guards", "gaps"):
-        zones = replace(start.zones, **{factor: getattr(end.zones, factor)})
-        yield factor, replace(start, zones=zones)
+    yield "guards", replace(start, zones=replace(start.zones, guards=end.zones.guards))
+    yield "gaps", replace(start, zones=replace(start.zones, gaps=end.zones.gaps))
     if start.watched:
         yield "scratch", replace(start, scratch=end.scratch)
 
 
 def _reads(found: _Difference, side: Side, argument: str | None, fill: str) -> Iterator[ForeignRead]:
     for name, before in found.base.items():
-        count = _differing_elements(before, found.changed.get(name, before[:0]))
+        count = differing_elements(before, found.changed.get(name, before[:0]))
         if count:
             yield ForeignRead(side=side, argument=argument, output=name, elements=count, fill=fill)
 

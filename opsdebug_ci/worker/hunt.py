@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 
 from opsdebug_ci.model.hunt import HuntReading
-from opsdebug_ci.worker.launches import Launcher, OperatorFault, Outputs, differing_bits
+from opsdebug_ci.worker.launch_reading import Outputs, differing_bits
+from opsdebug_ci.worker.launches import Launcher, OperatorFault
 
 CRUMB_S = 0.01
 """Seconds between two breadcrumbs, so that a death or a hang can be placed among the launches."""

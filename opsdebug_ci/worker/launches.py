@@ -1,8 +1,8 @@
 """Launching the operator: fresh copies of its arguments every time, known bytes around them, bytes compared.
 
 Decides what one launch is. Arguments lie between zones; a watched launch also fills and surrounds what the operator
-asks for. An operator that cannot run that way (it resizes an argument, or raises while it is watched and not otherwise) is
-launched with less: first its own memory is only filled, then nobody watches, and what is left out is told. Which
+asks for. An operator that cannot run that way (it resizes an argument, or raises while it is watched and not otherwise)
+is launched with less: first its own memory is only filled, then nobody watches, and what is left out is told. Which
 launches are made, and what they mean, is decided elsewhere (`differences`).
 
 Before every launch but the first, freed memory of the outputs' sizes is filled as well.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -20,97 +19,19 @@ import torch
 
 from opsdebug_ci.errors import ReferenceFaultError, Unsupported
 from opsdebug_ci.guard import (
-    FILL_A,
     FILL_B,
-    Fill,
     FreshFills,
     FreshMemory,
     Grounds,
     Laid,
     Locator,
-    ZoneFills,
     fill_bytes,
     shared_memory,
     soil_heap,
 )
-from opsdebug_ci.model.memory import AliasReading, ForeignRead, GuardFacts, LayoutChange, MemoryReading
 from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
 from opsdebug_ci.worker.isolation import isolated
-
-Outputs = dict[str, torch.Tensor]
-"""Outputs of one launch by name; copies that no later launch can touch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """What a launch meets that is none of an operator's business."""
-
-    zones: ZoneFills = field(default_factory=ZoneFills)
-    """Around its arguments."""
-
-    fresh: int = FILL_A
-    """Byte that fresh memory and output buffers are filled with."""
-
-    scratch: Fill = Fill.PATTERN
-    """Around memory it asks for."""
-
-    watched: bool = False
-    """Memory it asks for is filled and surrounded; else it is left alone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """What one launch showed. Holds live tensors, so it never leaves the worker."""
-
-    outputs: Outputs
-    """By name."""
-
-    memory: tuple[MemoryReading, ...]
-    """Undeclared writes."""
-
-    aliases: tuple[AliasReading, ...]
-    """Undeclared sharing of memory."""
-
-    layout_changes: tuple[LayoutChange, ...]
-    """Undeclared changes of tensors that leave their bytes alone."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchReading:
-    """What the launches of one case showed. Holds live tensors, so it never leaves the worker."""
-
-    outputs: Outputs
-    """Of the first launch."""
-
-    memory: tuple[MemoryReading, ...]
-    """Undeclared writes of all launches, one per tensor and side."""
-
-    reads: tuple[ForeignRead, ...]
-    """Reads beyond the arguments that reach an output."""
-
-    aliases: tuple[AliasReading, ...]
-    """Undeclared sharing of memory in the first launch."""
-
-    layout_changes: tuple[LayoutChange, ...]
-    """Undeclared changes of tensors that leave their bytes alone."""
-
-    guard: GuardFacts
-    """What the guards can claim."""
-
-    repeat_mismatches: int
-    """Output elements whose bits differ between two launches under the same conditions."""
-
-    unwritten: int
-    """Output elements that follow the fill of fresh memory."""
-
-    from_scratch: int
-    """Those of them that do not hold the fill itself: they were computed from memory nobody wrote."""
-
-    duration_ns: int
-    """Time inside the operator, all launches."""
-
-    quickest_ns: int
-    """Time of the quickest launch: what one more costs."""
+from opsdebug_ci.worker.launch_reading import Conditions, Launch, Outputs
 
 
 class OperatorFault(Exception):  # noqa: N818 - not an error of ours: it carries the operator's own
@@ -132,7 +53,7 @@ class Watching(IntEnum):
 class Launcher:
     """Launches one operator on copies of one set of arguments."""
 
-    def __init__(self, operator: Operator, arguments: Arguments, seed: int) -> None:
+    def __init__(self, operator: Operator, arguments: Arguments, seed: int, *, careful: bool = False) -> None:
         self._operator = operator
         self._seed = seed
         self._pristine = arguments
@@ -147,6 +68,8 @@ class Launcher:
         """The operator bears arguments that cannot be resized."""
         self.watching = Watching.GUARDED
         """What it bears besides."""
+        self.careful = careful
+        """It writes beside its own memory, so that no launch may go unwatched."""
         self.note: str | None = None
         """Why it bears less."""
         self.launches = 0
@@ -166,7 +89,7 @@ class Launcher:
 
     def once(self, *, watched: bool = False) -> Outputs:
         """Outputs of one launch on copies of the arguments, fresh memory filled if `watched`; raises as `launch`."""
-        return self.launch(Conditions(watched=watched)).outputs
+        return self.launch(Conditions(watched=watched or self.careful)).outputs
 
     def on(self, values: tuple[Any, ...]) -> Outputs:
         """One plain launch on these very values, which the operator may write; raises as `launch`."""
@@ -184,26 +107,30 @@ class Launcher:
             NotAnOutput: it returned something that is no output.
         """
         while conditions.watched and self.watching is not Watching.NOTHING:
-            launch = self._borne(conditions, locating)
-            if launch is not None:
+            launch = self.watched(conditions, locating=locating)
+            if isinstance(launch, Launch):
                 return launch
+            self.watch_less(launch)
         try:
             return self._launch(conditions, Watching.NOTHING, locating)
         except OperatorFault as fault:
-            if not (self.between_zones and _resizes(fault)):
+            if not (self.between_zones and resizes(fault)):
                 raise
             self.between_zones = False
             self._note(fault, "while its arguments lay between zones")
             return self._launch(conditions, Watching.NOTHING, locating)
 
-    def _borne(self, conditions: Conditions, locating: bool) -> Launch | None:
-        """A watched launch; None where it raises: it takes a plain launch to blame the operator for that."""
+    def watched(self, conditions: Conditions, *, locating: bool = False) -> Launch | OperatorFault:
+        """A watched launch, or what it raised: it takes a plain launch to blame the operator for that."""
         try:
             return self._launch(conditions, self.watching, locating)
         except OperatorFault as fault:
-            self.watching = Watching(self.watching - 1)
-            self._note(fault, "while its own memory was watched")
-            return None
+            return fault
+
+    def watch_less(self, fault: OperatorFault) -> None:
+        """The operator does not bear what a watched launch does to its memory."""
+        self.watching = Watching(self.watching - 1)
+        self._note(fault, "while its own memory was watched")
 
     def _launch(self, conditions: Conditions, watching: Watching, locating: bool) -> Launch:
         laid = self.grounds.laid(conditions.zones) if self.between_zones else self.grounds.plain()
@@ -280,19 +207,6 @@ class Launcher:
             self._quickest_ns = spent_ns if self._quickest_ns is None else min(self._quickest_ns, spent_ns)
 
 
-def differing_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    """bool, shaped like `one`: elements whose bits differ. The two have one shape and one dtype."""
-    if one.numel() == 0:
-        return torch.zeros(one.shape, dtype=torch.bool, device=one.device)
-    return (element_bytes(one) != element_bytes(other)).any(dim=1).reshape(one.shape)
-
-
-def element_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """uint8[elements, bytes]: copied first, because a single element may carry any stride, which `view` refuses."""
-    packed = torch.empty(tensor.numel(), dtype=tensor.dtype, device=tensor.device)
-    return packed.copy_(tensor.flatten()).view(torch.uint8).reshape(tensor.numel(), -1)
-
-
 def _copied(outputs: Outputs) -> Outputs:
     return {name: output.clone() for name, output in outputs.items()}
 
@@ -303,7 +217,7 @@ def _sizes(outputs: Outputs) -> dict[torch.device, tuple[int, ...]]:
     return {device: tuple(size for where, size in sizes if where == device) for device, _ in sizes}
 
 
-def _resizes(fault: OperatorFault) -> bool:
+def resizes(fault: OperatorFault) -> bool:
     """The operator wanted an argument that can be resized, as those between zones cannot."""
     text = str(fault.__cause__)
     return "not resizable" in text or "does not own its data" in text

@@ -12,7 +12,7 @@ from opsdebug_ci.model.vocabulary import Kind
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arithmetic import arithmetic_of
-from opsdebug_ci.worker.launches import Outputs
+from opsdebug_ci.worker.launch_reading import Outputs
 from opsdebug_ci.worker.references import ReferenceAnswers
 
 

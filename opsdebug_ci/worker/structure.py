@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from opsdebug_ci.operators import Arguments, Operator
-from opsdebug_ci.worker.launches import LaunchReading
+from opsdebug_ci.worker.launch_reading import LaunchReading
 from opsdebug_ci.worker.references import ReferenceAnswers
 
 

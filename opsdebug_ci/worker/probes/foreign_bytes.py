@@ -10,7 +10,7 @@ from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.operators import Arguments
-from opsdebug_ci.worker.launches import Outputs
+from opsdebug_ci.worker.launch_reading import Outputs
 from opsdebug_ci.worker.probes.scene import Scene
 
 RULE = "foreign_bytes"

@@ -20,7 +20,8 @@ from opsdebug_ci.numerics.lifting import NodeObserver
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.isolation import isolated
-from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault, Outputs
+from opsdebug_ci.worker.launch_reading import Outputs
+from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.glance import glance
 from opsdebug_ci.worker.references import References
@@ -57,6 +58,9 @@ class Scene:
     health: list[tuple[HealthEvent, ...]] = field(default_factory=list)
     """Unhealthy steps of one watched launch, kept by the first probe that asks; empty: none has."""
 
+    careful: bool = False
+    """The operator writes beside its own memory, so that no launch may go unwatched."""
+
     @property
     def expired(self) -> bool:
         """The budget is used up: begin nothing new."""
@@ -68,7 +72,7 @@ class Scene:
         A watched launch finds all fresh memory filled with the same bytes, so that what it does not write is the same
         each time.
         """
-        launcher = Launcher(self.operator, arguments, self.case.seed)
+        launcher = Launcher(self.operator, arguments, self.case.seed, careful=self.careful)
         try:
             return launcher.once(watched=watched)
         except PROBE_FAULTS:

@@ -12,7 +12,7 @@ from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.property import PropertyReading
 from opsdebug_ci.model.vocabulary import Direction, Family, Layout
 from opsdebug_ci.worker.containment import heard
-from opsdebug_ci.worker.launches import LaunchReading
+from opsdebug_ci.worker.launch_reading import LaunchReading
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties.batch_invariance import batch_invariance
 from opsdebug_ci.worker.properties.opcheck import opcheck

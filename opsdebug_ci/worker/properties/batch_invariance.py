@@ -20,7 +20,7 @@ from opsdebug_ci.model.property import Property, PropertyReading
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.isolation import isolated
-from opsdebug_ci.worker.launches import LaunchReading, Outputs, differing_bits
+from opsdebug_ci.worker.launch_reading import LaunchReading, Outputs, differing_bits
 from opsdebug_ci.worker.probes.scene import Scene
 
 ROWS = 3

@@ -18,7 +18,7 @@ from opsdebug_ci.model.property import Property, PropertyReading
 from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.exceptions import text_of
 from opsdebug_ci.worker.isolation import isolated
-from opsdebug_ci.worker.launches import LaunchReading
+from opsdebug_ci.worker.launch_reading import LaunchReading
 from opsdebug_ci.worker.probes.scene import Scene
 
 TESTS = ("test_schema", "test_autograd_registration", "test_faketensor")

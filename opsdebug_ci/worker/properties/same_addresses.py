@@ -23,7 +23,8 @@ from opsdebug_ci.model.vocabulary import ReferenceKind
 from opsdebug_ci.operators import Arguments
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.isolation import isolated
-from opsdebug_ci.worker.launches import Launcher, LaunchReading, NotAnOutput, OperatorFault, Outputs, differing_bits
+from opsdebug_ci.worker.launch_reading import LaunchReading, Outputs, differing_bits
+from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties.own_work import own_work, watching
 
