@@ -65,6 +65,8 @@ def _misbehaved(observation: Observation, contract: Contract) -> bool:
         observation.structure is not None
         or any(output.actual != output.expected for output in observation.outputs)
         or observation.memory
+        or observation.reads
+        or observation.layout_changes
         or observation.unwritten
         or (observation.repeat_mismatches and contract.deterministic)
         or any(breaks_promise(reading, contract) for reading in observation.properties)

@@ -10,10 +10,26 @@ from opsdebug_ci.judge.command import rerun
 from opsdebug_ci.judge.rules import CAUSES, ENDINGS, REMARKS, Subject
 from opsdebug_ci.model import Contract, MemoryReading, ReferenceKind, Side, Verdict
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.hunt import HuntReading
-from opsdebug_ci.model.vocabulary import Cause, Family, Layout
+from opsdebug_ci.model.memory import AliasReading, ForeignRead, GuardFacts, LayoutChange
+from opsdebug_ci.model.vocabulary import Cause, Family, Layout, Profile, Role
 
 OUTSIDE = MemoryReading(argument="x", side=Side.GAP, bytes_changed=64, first_offset=-16)
+BEHIND = MemoryReading(
+    argument="out0",
+    side=Side.TAIL,
+    role=Role.OUTPUT,
+    bytes_changed=4,
+    first_offset=24,
+    nearest_bytes=1,
+    farthest_bytes=4,
+    value="0",
+    step="aten.add #3",
+    place="ops.py:12",
+)
+READ = ForeignRead(side=Side.TAIL, argument="x", output="out0", elements=6, fill="NaN")
+GUARDED = GuardFacts(profile=Profile.QUICK, zone_bytes=4096, launches=3, scratch=True)
 INSIDE = MemoryReading(argument="x", side=Side.INSIDE, bytes_changed=4, first_offset=8)
 
 PLANTED = {
@@ -88,7 +104,46 @@ PLANTED = {
     "out of bounds": (
         ran(output(), memory=(OUTSIDE,)),
         "oob_write",
-        "64 bytes before the elements of `x` were overwritten, first at byte -16 from its first element",
+        "the operator wrote 64 bytes between or around the elements of `x`, in its own storage (first at byte -16 from "
+        "its first element)",
+    ),
+    "behind the output": (
+        ran(output(), memory=(BEHIND,), guard=GUARDED),
+        "oob_write",
+        "the operator wrote 4 bytes behind `out0` (nearest 1 byte past its end), value 0, in step `aten.add #3` "
+        "(ops.py:12)",
+    ),
+    "before the output": (
+        ran(output(), memory=(replace(BEHIND, side=Side.HEAD, nearest_bytes=8, step="between a and b"),)),
+        "oob_write",
+        "the operator wrote 4 bytes before `out0` (nearest 8 bytes before its beginning), value 0, between a and b "
+        "(ops.py:12)",
+    ),
+    "read behind": (
+        ran(output(), reads=(READ,)),
+        "oob_read",
+        "6 elements of `out0` follow what lies behind `x`: other bits with NaN there",
+    ),
+    "read somewhere": (
+        ran(output(), reads=(replace(READ, argument=None, elements=1),)),
+        "oob_read",
+        "1 element of `out0` follows what lies around the arguments: other bits with NaN there",
+    ),
+    "gap": (
+        ran(output(), reads=(replace(READ, side=Side.GAP),)),
+        "oob_read",
+        "6 elements of `out0` follow what lies between the elements of `x`, in its storage: other bits with NaN there",
+    ),
+    "turned": (
+        ran(output(), layout_changes=(LayoutChange(tensor="x", field="shape", before="(2, 4)", after="(4, 2)"),)),
+        "input_mutated",
+        "the shape of argument `x` was (2, 4) and is (4, 2) after the call, although `Contract.mutates` does not list "
+        "it",
+    ),
+    "computed from garbage": (
+        ran(output(), unwritten=6, from_scratch=6),
+        "uninitialised",
+        "6 output elements were computed from memory nobody wrote: they follow the fill of fresh memory",
     ),
     "race": (
         ran(output(), repeat_mismatches=12),
@@ -299,7 +354,7 @@ def test_a_torch_reference_in_float64_is_suspect_for_narrower_inputs(dtype, want
         (ran(output(), repeat_mismatches=1), "1 output element changed its bits between two launches on the same"),
         (
             ran(output(), memory=(replace(OUTSIDE, bytes_changed=1),)),
-            "1 byte before the elements of `x` was overwritten",
+            "the operator wrote 1 byte between or around the elements of `x`",
         ),
         (ran(output(), memory=(replace(INSIDE, bytes_changed=1),)), "argument `x` was written (1 byte, first at"),
         (ran(output(rejected=1, compared=1)), "`out0`: 1 of 1 element (100 %) are wrong"),
@@ -313,3 +368,26 @@ def test_a_confidence_is_kept_to_three_digits():
     subject = Subject(case=case(), observation=ran(), contract=Contract())
     assert subject.finding(Cause.UNKNOWN, 0.1 + 0.2, "", {}).confidence == 0.3
     assert subject.finding(Cause.UNKNOWN, 0.9375, "", {}).confidence == 0.938
+
+
+def test_a_finding_about_memory_says_how_far_the_guards_reach():
+    finding = judged(PLANTED["behind the output"][0]).findings[0]
+    assert finding.evidence["limit"] == "writes further than 4,096 bytes away are not seen"
+    assert (finding.evidence["side"], finding.evidence["role"]) == ("tail", "output")
+
+
+def test_a_read_that_ignored_strides_explain_comes_after_them():
+    clue = Clue(
+        cause=Cause.STRIDE_VIEW, confidence=0.93, statement="right on copies", evidence={}, output="out0", rule="copy"
+    )
+    judgement = judged(ran(output(rejected=3), reads=(READ,), clues=(clue,)))
+    assert causes(judgement)[:2] == ["stride_view", "oob_read"]
+
+
+def test_shared_memory_is_a_remark_and_never_a_failure():
+    shared = AliasReading(output="out0", other="x", role=Role.INPUT, bytes_shared=24)
+    judgement = judged(ran(output(), aliases=(shared,)))
+    assert judgement.verdict is Verdict.PASS
+    (finding,) = judgement.findings
+    assert str(finding.cause) == "aliasing_inplace"
+    assert finding.statement.startswith("`out0` shares 24 bytes with argument `x`, which the reference's does not")

@@ -5,6 +5,7 @@ Adding one: a function in a file here, a line in one of the lists, tests with a 
 
 from __future__ import annotations
 
+from opsdebug_ci.judge.rules.aliasing import aliasing
 from opsdebug_ci.judge.rules.amber import amber
 from opsdebug_ci.judge.rules.batch_invariance import batch_invariance
 from opsdebug_ci.judge.rules.breakage import breakage
@@ -16,11 +17,12 @@ from opsdebug_ci.judge.rules.device import lost_device, suffered
 from opsdebug_ci.judge.rules.dissent import dissent
 from opsdebug_ci.judge.rules.exception import exception
 from opsdebug_ci.judge.rules.hang import hang
-from opsdebug_ci.judge.rules.input_mutated import input_mutated
+from opsdebug_ci.judge.rules.input_mutated import input_mutated, layout_changed
 from opsdebug_ci.judge.rules.memory_limit import memory_limit
 from opsdebug_ci.judge.rules.misrounding import misrounding, misrounding_remark, worse_than_framework
 from opsdebug_ci.judge.rules.no_reference import no_reference
 from opsdebug_ci.judge.rules.nothing_compared import nothing_compared
+from opsdebug_ci.judge.rules.oob_read import oob_read
 from opsdebug_ci.judge.rules.oob_write import oob_write
 from opsdebug_ci.judge.rules.opcheck import opcheck, undeclared_effect
 from opsdebug_ci.judge.rules.own_work import own_work
@@ -45,7 +47,9 @@ CAUSES: tuple[Rule, ...] = (
     clues,
     exception,
     oob_write,
+    oob_read,
     input_mutated,
+    layout_changed,
     uninitialised,
     structure,
     wrong_dtype,
@@ -71,6 +75,7 @@ REMARKS: tuple[Rule, ...] = (
     misrounding_remark,
     nothing_compared,
     own_work,
+    aliasing,
     opcheck,
     suffered,
 )
