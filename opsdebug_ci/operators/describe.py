@@ -15,14 +15,16 @@ from opsdebug_ci.operators.discovery import Discovery, FoundOperator
 
 def describe(discovery: Discovery, root: Path) -> Catalogue:
     """Description of everything found, with the faults."""
+    modules = {item.module.__name__: item.module for item in discovery.found}
+    files = {name: source_files(module, root) for name, module in modules.items()}
     return Catalogue(
-        operators=tuple(_described(item, root) for item in discovery.found),
+        operators=tuple(_described(item, files[item.module.__name__], root) for item in discovery.found),
         faults=discovery.faults,
         unavailable=discovery.unavailable,
     )
 
 
-def _described(item: FoundOperator, root: Path) -> OperatorDescription:
+def _described(item: FoundOperator, files: tuple[str, ...], root: Path) -> OperatorDescription:
     operator = item.operator
     source_file, source_line = _source(operator.function, root)
     own_inputs = not isinstance(operator.inputs, Mapping)
@@ -41,7 +43,7 @@ def _described(item: FoundOperator, root: Path) -> OperatorDescription:
         module=item.configured,
         source_file=source_file,
         source_line=source_line,
-        source_files=source_files(item.module, root),
+        source_files=files,
         backward=operator.backward,
     )
 
