@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import sysconfig
 import traceback
-from pathlib import Path
 
 from opsdebug_ci.model.observation import ExceptionFacts
+from opsdebug_ci.trace import is_own
 
 MAX_MESSAGE = 2000
 """Characters of the message kept."""
 
 MAX_FRAMES = 12
 """Innermost frames kept."""
-
-_INSTALLED = (
-    str(Path(__file__).parents[1]),
-    *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-)
-"""Where code lies that the person did not write: this package, the standard library, what was installed."""
 
 
 def facts_of(error: BaseException) -> ExceptionFacts:
@@ -35,7 +28,7 @@ def facts_of(error: BaseException) -> ExceptionFacts:
 def place_of(error: BaseException) -> str | None:
     """`file:line` of the innermost frame in the person's own code, or None."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
+    own = [frame for frame in frames if is_own(frame.filename)]
     return f"{own[-1].filename}:{own[-1].lineno}" if own else None
 
 
