@@ -18,6 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from torch.utils._python_dispatch import _disable_current_modes
+
 from opsdebug_ci.model.checkpoint import listening
 from opsdebug_ci.model.memory import MemoryReading
 from opsdebug_ci.model.vocabulary import Side
@@ -98,7 +100,9 @@ class Locator:
         if self._spent_s > LOOKING_S:
             return
         began = time.perf_counter()
-        for key in self._damaged() - self.found.keys():
+        with _disable_current_modes():  # looking makes calls too, which are no steps of the operator's
+            damaged = self._damaged()
+        for key in damaged - self.found.keys():
             step = self._running[-1] if self._running else self._last or "the start"
             self.found[key] = Where(step=step, place=self._line)
             if not self._running:
