@@ -15,7 +15,7 @@ from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
 from opsdebug_ci.model.vocabulary import Gate, Stage
 from opsdebug_ci.pipeline.baseline import distrust, recorded_failures
-from opsdebug_ci.pipeline.replay_stage import Memory, replay_all
+from opsdebug_ci.pipeline.replay_stage import Memory, check_selection, replay_all
 from opsdebug_ci.pipeline.verification import Baseline, Selection, verify
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
@@ -45,8 +45,12 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
     machine, (4) record: bundles first, then the rows that name them.
 
     Raises:
+        UsageError: the stage does not know what is asked of it.
         StoreError: the store cannot be written; found out before any case runs.
     """
+    replaying = selection.stage is Stage.REPLAY
+    if replaying:
+        check_selection(selection)
     ci = ci_context(world.environ, stage=selection.stage, shard=str(selection.shard or ""))
     location = _location(configuration)
     store = open_store(location)
@@ -54,7 +58,6 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
     if event.recording:
         store.check_writable()
     revision = read_revision(configuration.root, base=selection.changed)
-    replaying = selection.stage is Stage.REPLAY
     believed = store.exists() and (replaying or configuration.gate is Gate.NEW)
     base = event.base_commit or selection.changed or ""
     doubt = distrust(configuration, base) if believed and not event.recording else None

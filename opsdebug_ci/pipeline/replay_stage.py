@@ -1,8 +1,9 @@
-"""`opsdebug ci --stage replay`: every stored bundle again, so that history does not repeat.
+"""`opsdebug ci --stage replay`: every stored failure again, so that history does not repeat.
 
-(1) find the bundles, those of the oldest cause first; (2) leave out those of other operators and shards; (3) make the
-tries, in parallel; (4) gate: a failure that shows and that nobody has accepted fails the run, whenever it was recorded;
-(5) document. A bundle that was not tried is in the document with its reason, or in its notes where it was refused.
+(1) find the bundles, one of each failure on the same bytes, those of the oldest cause first; (2) leave out those of other
+operators and shards; (3) make the tries, in parallel; (4) gate: a failure that shows and that nobody has accepted fails
+the run, whenever it was recorded; (5) document. A bundle that was not tried is in the document with its reason, or in
+its notes where it was refused.
 """
 
 from __future__ import annotations
@@ -81,16 +82,12 @@ def replay_all(
     """Replay every bundle of the selection and document what happened. Stores nothing, prints nothing.
 
     Raises:
-        UsageError: the selection asks for changed operators, or for one that is not there and has no bundle.
+        UsageError: the selection asks for an operator that is not there and has no bundle.
     """
-    if selection.changed is not None:
-        raise UsageError(
-            "`--changed` is given with `--stage replay`; wanted all bundles, whatever has changed",
-            next_step="leave out `--changed`, or pick operators with `--operators`",
-        )
     started_at, started_ns = world.now(), world.monotonic_ns()
     entries = [look_into(found) for found in every_bundle(configuration)]
-    wanted = _in_order(_of_shard(_of_operators(entries, selection.patterns, bench), selection.shard), memory)
+    distinct = without_repeats(_of_operators(entries, selection.patterns, bench))
+    wanted = in_order(of_shard(distinct, selection.shard), memory)
     replayed = _replayed(wanted, bench, configuration, world, _until(selection, world, started_ns))
     judgements = [item.judgement for item in replayed]
     summary = _summary(replayed, configuration.gate, memory.accepted, planned=len(wanted))
@@ -116,6 +113,15 @@ def replay_all(
     return replace(told, observations=observations)
 
 
+def check_selection(selection: Selection) -> None:
+    """Raises UsageError when only changed operators are asked for: history is replayed whatever has changed."""
+    if selection.changed is not None:
+        raise UsageError(
+            "`--changed` is given with `--stage replay`; wanted all bundles, whatever has changed",
+            next_step="leave out `--changed`, or pick operators with `--operators`",
+        )
+
+
 def _of_operators(entries: Iterable[Entry], patterns: Sequence[str], bench: Workbench) -> list[Entry]:
     """Bundles of the named operators; refused ones tell nothing of theirs, and belong to all."""
     every = list(entries)
@@ -125,13 +131,33 @@ def _of_operators(entries: Iterable[Entry], patterns: Sequence[str], bench: Work
     return [entry for entry in every if entry.manifest is None or entry.manifest.case.operator in names]
 
 
-def _of_shard(entries: Sequence[Entry], shard: Shard | None) -> list[Entry]:
+def without_repeats(entries: Iterable[Entry]) -> list[Entry]:
+    """One bundle of every failure on the same bytes, whatever commit and machine it was recorded at.
+
+    Of several the one that was counted, for it says how many tries it takes; else the first by hash.
+    """
+    kept: dict[tuple[str, str, str], Entry] = {}
+    for entry in sorted(entries, key=lambda entry: (not _is_counted(entry), entry.sha256)):
+        manifest = entry.manifest
+        if manifest is None:
+            kept.setdefault((entry.sha256, "", ""), entry)
+        else:
+            digest = "" if manifest.inputs is None else manifest.inputs.digest
+            kept.setdefault((manifest.case.id, manifest.fingerprint, digest), entry)
+    return list(kept.values())
+
+
+def _is_counted(entry: Entry) -> bool:
+    return entry.manifest is not None and entry.manifest.rate is not None
+
+
+def of_shard(entries: Sequence[Entry], shard: Shard | None) -> list[Entry]:
     """One part of the bundles, dealt in the order of their hashes."""
     ordered = sorted(entries, key=lambda entry: entry.sha256)
     return ordered if shard is None else ordered[shard.index - 1 :: shard.count]
 
 
-def _in_order(entries: Iterable[Entry], memory: Memory) -> list[Entry]:
+def in_order(entries: Iterable[Entry], memory: Memory) -> list[Entry]:
     """The oldest cause first; what no run has recorded last; then by hash."""
 
     def age(entry: Entry) -> tuple[datetime, str]:
@@ -228,7 +254,9 @@ def _is_accepted(item: _Replayed, accepted: frozenset[str]) -> bool:
 def _with_bundle(found: Group, replayed: Sequence[_Replayed]) -> Group:
     """A group with the bundle of its representative."""
     first = next((item for item in replayed if item.judgement.case.id == found.cases[0]), None)
-    return found if first is None else replace(found, bundle=first.entry.sha256)
+    if first is None:
+        return found
+    return replace(found, bundle=first.entry.sha256, replay=f"opsdebug replay {first.entry.sha256[:SHORT]}")
 
 
 def _notes(entries: Sequence[Entry], replayed: Sequence[_Replayed], memory: Memory) -> Iterable[str]:

@@ -17,7 +17,6 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "run": ("--config", "--python", "--timeout", "--repeat"),
     "attribute": ("--config", "--python", "--timeout"),
     "trace": ("--config", "--python", "--timeout"),
-    "replay": ("--config", "--python", "--timeout", "--store"),
     "ci": ("--config", "--python", "--timeout", "--store"),
     "sql": ("--config", "--store"),
     "replay": ("--config", "--python", "--timeout", "--store"),
