@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "attribute": ("opsdebug_ci.cli.attribute", "What tells a region of an output from the rest, and bad from good."),
     "trace": ("opsdebug_ci.cli.trace", "Every step of an operator against its references' steps."),
     "replay": ("opsdebug_ci.cli.replay", "Recorded failures again, on the same bytes."),
+    "failures": ("opsdebug_ci.cli.failures", "Recorded failures grouped by cause; one of them; bring bundles home."),
     "ci": ("opsdebug_ci.cli.ci", "One stage over the configured operators, gated and recorded."),
     "sql": ("opsdebug_ci.cli.sql", "SQL over the baseline store."),
     "report": ("opsdebug_ci.cli.report", "Render a stored run as text or markdown."),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from opsdebug_ci.model import Case, Layout
 
@@ -146,10 +147,18 @@ def _values(axis: str, value: Callable[[Case], str], failing: Sequence[Case]) ->
 
 
 def _remainders(name: str) -> Iterator[_Question]:
-    size = _size_of(name)
     for modulus in MODULI:
-        yield _Question(text=f"{name} % {modulus} != 0", holds=lambda case, m=modulus: size(case) % m != 0)
-        yield _Question(text=f"{name} % {modulus} == 0", holds=lambda case, m=modulus: size(case) % m == 0)
+        multiple = partial(_is_multiple, name, modulus)
+        yield _Question(text=f"{name} % {modulus} != 0", holds=partial(_not, multiple))
+        yield _Question(text=f"{name} % {modulus} == 0", holds=multiple)
+
+
+def _is_multiple(name: str, modulus: int, case: Case) -> bool:
+    return case.dims[name] % modulus == 0
+
+
+def _not(holds: Callable[[Case], bool], case: Case) -> bool:
+    return not holds(case)
 
 
 def _limits(

@@ -2,6 +2,7 @@
 
 from opsdebug_ci.report.attribution import attribution_text as attribution_text
 from opsdebug_ci.report.document import document as document
+from opsdebug_ci.report.failures import failures_text as failures_text
 from opsdebug_ci.report.json_format import decode as decode
 from opsdebug_ci.report.json_format import encode as encode
 from opsdebug_ci.report.json_format import schema_text as schema_text

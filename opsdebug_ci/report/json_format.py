@@ -14,6 +14,7 @@ import msgspec
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
+from opsdebug_ci.model.failure_list import FAILURES_SCHEMA, FailuresDocument
 from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, AttributionDocument, TraceDocument
 from opsdebug_ci.model.replay import REPLAY_SCHEMA, ReplayDocument
 from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
@@ -23,7 +24,9 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def encode(document: RunDocument | AttributionDocument | TraceDocument | ReplayDocument | SelftestDocument) -> bytes:
+def encode(
+    document: RunDocument | AttributionDocument | TraceDocument | ReplayDocument | FailuresDocument | SelftestDocument,
+) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
         return msgspec.json.encode(document)
@@ -52,6 +55,7 @@ SCHEMAS: dict[str, type] = {
     ATTRIBUTE_SCHEMA: AttributionDocument,
     TRACE_SCHEMA: TraceDocument,
     REPLAY_SCHEMA: ReplayDocument,
+    FAILURES_SCHEMA: FailuresDocument,
     SELFTEST_SCHEMA: SelftestDocument,
 }
 """Every document that `--json` prints, by its schema."""

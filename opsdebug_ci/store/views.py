@@ -38,19 +38,29 @@ class DerivedView:
 
 FAILURE_HISTORY = DerivedView(
     name="failure_history",
-    comment="One row per fingerprint: when and at which commit it was first and last seen.",
+    comment="One row per fingerprint: when and at which commit it was first and last seen, and its newest failure.",
     sql="""
         select fingerprint, arg_max(f.cause, r.id) as cause, arg_max(f.operator, r.id) as operator,
                min(r.started_at) as first_seen, max(r.started_at) as last_seen,
                arg_min(r."commit", r.id) as first_commit, arg_max(r."commit", r.id) as last_commit,
-               count(distinct r.id) as runs, count(distinct f.case_id) as cases
+               count(distinct r.id) as runs, count(distinct f.case_id) as cases,
+               arg_max(f.statement, r.id) as statement, arg_max(f.case_name, r.id) as case_name,
+               arg_max(f.bundle, r.id) filter (where f.bundle is not null) as bundle
         from failures f join runs r on r.id = f.run_id
         where fingerprint is not null
         group by fingerprint
     """,
 )
 
-DERIVED_VIEWS: tuple[DerivedView, ...] = (FAILURE_HISTORY,)
+FAILURE_GROUPS = DerivedView(
+    name="failure_groups",
+    comment="One row per run and group of failures: why it is one, what separates it, which fingerprints it merges.",
+    sql="""
+        select id as run_id, "commit", started_at, unnest(groups) as "group" from runs
+    """,
+)
+
+DERIVED_VIEWS: tuple[DerivedView, ...] = (FAILURE_HISTORY, FAILURE_GROUPS)
 """Every derived view."""
 
 VIEW_NAMES: tuple[str, ...] = tuple(table.name for table in TABLES) + tuple(view.name for view in DERIVED_VIEWS)

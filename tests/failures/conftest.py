@@ -1,6 +1,6 @@
-"""Lets these tests write observations in the notation of the judge's tests."""
+"""Lets these tests write observations and stored runs in the notation of the tests of the judge and the store."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "judge"))
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("judge", "store")]

@@ -92,6 +92,7 @@ def test_the_listing_counts_visible_rows(store: Path) -> None:
         "acceptances": 0,
         "runs": 1,
         "failure_history": 1,
+        "failure_groups": 0,
     }
     assert TableListing(name="runs", comment="One row per run.", rows=1) in listing.tables
     assert (listing.location, listing.examples) == (str(store), EXAMPLES)
@@ -148,6 +149,31 @@ def test_failure_history_knows_first_and_last(tmp_path: Path) -> None:
         ("f1", "add", "2026-11-01", "2026-11-03", "c1", "c3", 2, 2),
         ("f2", "gelu", "2026-11-03", "2026-11-03", "c3", "c3", 1, 1),
     )
+
+
+def test_groups_are_rows_of_their_own(tmp_path: Path) -> None:
+    DirectoryStore(tmp_path).append(full_document())
+    rows = query(tmp_path, 'select run_id, "group".fingerprint, "group".members from failure_groups').rows
+    assert rows == tuple(
+        (full_document().run.id, g.fingerprint, list(g.members)) for g in full_document().summary.groups
+    )
+    assert rows
+
+
+def test_groups_of_an_older_program_have_no_members(tmp_path: Path) -> None:
+    DirectoryStore(tmp_path).append(full_document())
+    (path,) = tmp_path.glob("runs/*/*.parquet")
+    table = pq.ParquetFile(path).read()
+    known = ("fingerprint", "cause", "operator", "count", "cases", "statement")
+    groups = [[{name: g[name] for name in known} for g in row] for row in table["groups"].to_pylist()]
+    shape = pa.list_(
+        pa.struct([field for field in table.schema.field("groups").type.value_type if field.name in known])
+    )
+    position = table.schema.get_field_index("groups")
+    pq.write_table(table.set_column(position, "groups", pa.array(groups, shape)), path)
+    assert query(tmp_path, 'select "group".members, "group".umbrella from failure_groups').rows == ((None, None),)
+    (group,) = DirectoryStore(tmp_path).latest().summary.groups
+    assert (group.members, group.umbrella, group.identity) == ((), False, None)
 
 
 def test_a_file_of_an_older_shape_reads_as_null(store: Path) -> None:
@@ -260,7 +286,7 @@ def test_a_refusal_says_what_was_wanted(store: Path) -> None:
         query(store, "copy runs to 'x.csv'")
     assert str(caught.value) == (
         "the query cannot be answered: got COPY statement; wanted one SELECT: the store is read-only\n"
-        "  tables: accuracy, timings, calibrations, failures, acceptances, runs, failure_history\n"
+        "  tables: accuracy, timings, calibrations, failures, acceptances, runs, failure_history, failure_groups\n"
         "  next: `opsdebug sql` lists the tables with example queries; `describe TABLE` lists columns"
     )
 

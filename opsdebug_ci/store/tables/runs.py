@@ -141,7 +141,7 @@ def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> Ru
             verdict=Verdict(row["verdict"]),
             exit_code=row["exit_code"],
             counts=dict(row["counts"]),
-            groups=tuple(_read_group(group) for group in row["groups"]),
+            groups=tuple(read_group(group) for group in row["groups"]),
         ),
         next=tuple(row["next"]),
         stage=row["ci_stage"],
@@ -154,7 +154,7 @@ def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> Ru
     )
 
 
-def _read_group(row: Row) -> Group:
+def read_group(row: Row) -> Group:
     """A group; what an older program did not record has its default."""
     group: Group = from_json({name: value for name, value in row.items() if value is not None}, Group)
     return group
