@@ -150,7 +150,8 @@ def _twin(element: torch.Tensor, dtype: torch.dtype, known: Sequence[Place]) -> 
     found = []
     for place in known:
         if place.view.dtype is dtype and place.view.numel():
-            flat = place.view.contiguous().view(torch.uint8).reshape(place.view.numel(), -1)
+            packed = torch.empty(place.view.numel(), dtype=dtype, device=place.view.device)
+            flat = packed.copy_(place.view.flatten()).view(torch.uint8).reshape(place.view.numel(), -1)
             alike = (flat == element).all(dim=1).nonzero().flatten()
             found += [(place, int(position)) for position in alike[:2]]
     if len(found) != 1:

@@ -286,7 +286,7 @@ def _single_factors(start: Conditions, end: Conditions) -> Iterator[tuple[str, C
 
 def _reads(found: _Difference, side: Side, argument: str | None, fill: str) -> Iterator[ForeignRead]:
     for name, before in found.base.items():
-        count = differing_elements(before, found.changed.get(name, before[:0]))
+        count = differing_elements(before, found.changed.get(name, before.flatten()[:0]))
         if count:
             yield ForeignRead(side=side, argument=argument, output=name, elements=count, fill=fill)
 
