@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from opsdebug_ci.model.clue import Clue
@@ -77,9 +77,16 @@ def investigate(
     scene = scene_within(Budget(allowed_s))
     clues = tuple(clue for failure in failures for clue in _clues(scene, failure))
     unhealthy = not scene.expired and any(is_unhealthy(failure) for failure in failures)
-    origins = list(heard(lambda: [origin_of(scene)])) if unhealthy else [None]
+    origin = next(heard(_origins, scene), None) if unhealthy else None
     _SPENT[operator] = spent_s + time.thread_time() - started_s
-    return Explanation(clues=clues, origin=origins[0] if origins else None)
+    return Explanation(clues=clues, origin=origin)
+
+
+def _origins(scene: Scene) -> Iterator[HealthEvent]:
+    """Of one scene, at most one."""
+    found = origin_of(scene)
+    if found is not None:
+        yield found
 
 
 def _clues(scene: Scene, failure: Failure) -> list[Clue]:
