@@ -88,9 +88,8 @@ def _memory(location: str, world: World) -> Memory:
 def _keep_bundles(document: RunDocument, configuration: Configuration, store: BaselineStore) -> None:
     """Bring the bundles that the run's rows name into the store."""
     place = BundlePlace.beside(configuration.root)
-    holders = (*document.observations, *document.summary.groups)
-    named = {holder.bundle for holder in holders if holder.bundle is not None}
-    for sha256 in sorted(named & set(place.all()) - set(store.bundles())):
+    named = {*(seen.bundle for seen in document.observations), *(group.bundle for group in document.summary.groups)}
+    for sha256 in sorted((set(place.all()) & named) - set(store.bundles())):
         store.put_bundle(stored_bytes(place, sha256))
 
 
