@@ -118,8 +118,8 @@ def nearest(smallest: Candidate, passed: Iterable[Candidate]) -> Border | None:
     if best is None:
         return None
     names = [name for name in case.dims if case.dims[name] != best.dims[name]]
-    fails, passes = (", ".join(f"{name}={one.dims[name]}" for name in names) for one in (case, best))
-    return Border(text=f"fails at {fails}; passes at {passes}", passing=best)
+    fails, passes = (" ".join(f"{name}={one.dims[name]}" for name in names) for one in (case, best))
+    return Border(text=f"fails at {fails}, passes at {passes}", passing=best)
 
 
 def _distance(case: Case, other: Case) -> tuple[int, float]:
