@@ -12,6 +12,9 @@ from opsdebug_ci.model.failure_list import CauseDetail
 from opsdebug_ci.model.health import HealthEvent
 from opsdebug_ci.model.memory import ForeignRead, MemoryReading, PageFault
 from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.vocabulary import Side
+
+_WHERE = {Side.HEAD: "before", Side.TAIL: "behind", Side.GAP: "between elements of", Side.INSIDE: "inside"}
 
 
 def bundle_detail(manifest: BundleManifest, plain: CauseDetail) -> CauseDetail:
@@ -45,18 +48,25 @@ def _readings(seen: Observation) -> tuple[str, ...]:
         *(_written(reading) for reading in seen.memory),
         *(_read(reading) for reading in seen.reads),
         *(_fault(fault) for fault in seen.pages),
-        *(f"`{alias.output}` shares {alias.bytes_shared:,} bytes with `{alias.other}`" for alias in seen.aliases),
+        *(
+            f"`{alias.output}` shares {_counted(alias.bytes_shared, 'byte')} with `{alias.other}`"
+            for alias in seen.aliases
+        ),
         *(f"{c.field} of `{c.tensor}` was {c.before} and is {c.after}" for c in seen.layout_changes),
-        *([f"{seen.unwritten:,} output elements were never written"] if seen.unwritten else []),
+        *([f"{_counted(seen.unwritten, 'output element')} never written"] if seen.unwritten else []),
     )
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def _written(reading: MemoryReading) -> str:
-    where = "inside" if reading.inside else f"{reading.side} of"
+    where = _WHERE[reading.side]
     values = f", {reading.wanted_hex} became {reading.found_hex}" if reading.found_hex else ""
     value = f" ({reading.value})" if reading.value is not None else ""
     return (
-        f"{reading.bytes_changed:,} bytes written {where} {reading.role} `{reading.argument}`, first at byte "
+        f"{_counted(reading.bytes_changed, 'byte')} written {where} {reading.role} `{reading.argument}`, first at byte "
         f"{reading.first_offset:,}{values}{value}{_at(reading.step, reading.place)}"
     )
 
@@ -64,13 +74,14 @@ def _written(reading: MemoryReading) -> str:
 def _read(reading: ForeignRead) -> str:
     whose = f"`{reading.argument}`" if reading.argument is not None else "an argument"
     return (
-        f"{reading.elements:,} elements of `{reading.output}` follow bytes {reading.side} of {whose}"
+        f"{_counted(reading.elements, 'element')} of `{reading.output}` made of bytes {_WHERE[reading.side]} {whose}"
         f"{_at(reading.step, reading.place)}"
     )
 
 
 def _fault(fault: PageFault) -> str:
-    return f"a {fault.access} {fault.side} of {fault.argument or 'an argument'} faulted{_at(None, fault.place)}"
+    whose = f"`{fault.argument}`" if fault.argument is not None else "an argument"
+    return f"a {fault.access} {_WHERE[fault.side]} {whose} faulted{_at(None, fault.place)}"
 
 
 def _at(step: str | None, place: str | None) -> str:

@@ -1,6 +1,6 @@
-"""Lets these tests write observations and stored runs in the notation of the tests of the judge and the store."""
+"""Lets these tests write observations and stored runs in the notation of the tests of judge, store and bundles."""
 
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("judge", "store")]
+sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("judge", "store", "bundles")]
