@@ -19,6 +19,7 @@ from opsdebug_ci.report.replay import replay_text
 @click.argument("bundles", nargs=-1, metavar="[BUNDLE|HASH]...")
 @click.option("--all", "every", is_flag=True, help="Every bundle of this checkout and of the store.")
 @click.option("--times", type=click.IntRange(1, 10_000), default=DEFAULT_TRIES, help="Tries of each bundle.")
+@click.option("--shrink", is_flag=True, help="Look for a smaller case of every failure that reproduces.")
 @click.option("--timeout", metavar="SECONDS", help="Longest a try may take; default: 60.")
 @python_option
 @store_option
@@ -28,6 +29,7 @@ def command(
     bundles: tuple[str, ...],
     every: bool,
     times: int,
+    shrink: bool,
     timeout: str | None,
     python: str | None,
     store: str | None,
@@ -41,7 +43,7 @@ def command(
     or not judged.
     """
     settings = configuration(config, {"timeout": timeout, "python": python, "store": store})
-    found = replay(ReplayRequest(names=bundles, every=every, tries=times), settings, world())
+    found = replay(ReplayRequest(names=bundles, every=every, tries=times, shrink=shrink), settings, world())
     given = again(config, python, timeout) | ({} if store is None else {"--store": store})
     document = replace(found, next=tuple(spelled(line, given) for line in found.next))
     tell(encode(document).decode() if as_json else replay_text(document), newline=as_json)

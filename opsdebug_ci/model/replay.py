@@ -104,6 +104,44 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShrunkReplay:
+    """What the shrinking of a reproduced failure came to."""
+
+    case: CaseDocument
+    """The smallest case that fails for the same cause."""
+
+    smaller: bool
+    """It is smaller than that of the bundle."""
+
+    verified: bool
+    """Its cause was compared with the recorded one."""
+
+    bundle: str | None
+    """sha256 of its own bundle; None: nothing smaller was found, or it could not be written."""
+
+    boundary: str | None
+    """The border in words, e.g. `fails at n=129, passes at n=128`; None: not known."""
+
+    values: str | None
+    """What is left of its values, in words; None: they were not reduced."""
+
+    trials: int
+    """Runs it took."""
+
+    seconds: float
+    """Time it took."""
+
+    ended: bool
+    """The budget ended it: there may be a smaller case."""
+
+    others: tuple[str, ...] = ()
+    """Other failures met on the way, a sentence each."""
+
+    notes: tuple[str, ...] = ()
+    """What a reader must know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedBundle:
     """One bundle and what became of it."""
 
@@ -160,6 +198,9 @@ class ReplayedBundle:
 
     notes: tuple[str, ...] = ()
     """What a reader must know."""
+
+    shrunk: ShrunkReplay | None = None
+    """A smaller case of the same failure; None: none was looked for, or the failure did not show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

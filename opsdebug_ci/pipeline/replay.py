@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.execution.lane import HUNT_SHARE
-from opsdebug_ci.failures.flakiness import SELDOM, clean_tries
+from opsdebug_ci.failures.flakiness import SELDOM, clean_tries, failed_tries
 from opsdebug_ci.judge.command import rerun
 from opsdebug_ci.model.replay import REPLAY_SCHEMA, ReplayDocument, ReplayedBundle, ReplayOutcome, Steadiness
 from opsdebug_ci.pipeline.replay_outcome import EXIT_CODES, exit_code, refused, tried, untried
 from opsdebug_ci.pipeline.replay_places import Entry, every_bundle, look_into, named_bundles
+from opsdebug_ci.pipeline.replay_shrink import shrunk_replay
 from opsdebug_ci.pipeline.replay_tries import Attempt, described, make_attempts, obstacle
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
-from opsdebug_ci.plan import Configuration
+from opsdebug_ci.plan import Configuration, read_revision
 from opsdebug_ci.report.replay import SHORT, replay_conclusion
 
 DEFAULT_TRIES = 20
@@ -43,6 +44,9 @@ class ReplayRequest:
     tries: int = DEFAULT_TRIES
     """Tries of each."""
 
+    shrink: bool = False
+    """Look for a smaller case of every failure that reproduces."""
+
 
 def replay(request: ReplayRequest, configuration: Configuration, world: World) -> ReplayDocument:
     """Replay bundles.
@@ -62,7 +66,7 @@ def replay(request: ReplayRequest, configuration: Configuration, world: World) -
     entries = [look_into(item) for item in found]
     if any(entry.manifest is not None for entry in entries):
         with workbench(configuration, world) as bench:
-            bundles, commands = _replayed(entries, request.tries, bench, configuration, world)
+            bundles, commands = _replayed(entries, request, bench, configuration, world)
     else:
         bundles, commands = tuple(map(refused, entries)), ()
     return ReplayDocument(
@@ -75,23 +79,37 @@ def replay(request: ReplayRequest, configuration: Configuration, world: World) -
 
 
 def _replayed(
-    entries: Sequence[Entry], tries: int, bench: Workbench, configuration: Configuration, world: World
+    entries: Sequence[Entry], request: ReplayRequest, bench: Workbench, configuration: Configuration, world: World
 ) -> tuple[tuple[ReplayedBundle, ...], tuple[str, ...]]:
     """What became of every bundle, and what to run next."""
     attempts: dict[int, Attempt] = {}
     for position, entry in enumerate(entries):
         description = None if entry.manifest is None else described(entry.manifest, bench)
         if entry.manifest is not None and description is not None and obstacle(entry.manifest, bench) is None:
-            attempts[position] = Attempt(entry, description, tries=tries)
+            attempts[position] = Attempt(entry, description, tries=request.tries)
     make_attempts(tuple(attempts.values()), bench, world, configuration.timeout_s * HUNT_SHARE)
     bundles = []
     for position, entry in enumerate(entries):
         if entry.manifest is None:
             bundles.append(refused(entry))
             continue
-        before = untried(entry, entry.manifest, bench)
-        bundles.append(tried(before, attempts[position]) if position in attempts else before)
+        told = untried(entry, entry.manifest, bench)
+        if position in attempts:
+            told = tried(told, attempts[position])
+            told = _shrunk(told, attempts[position], bench, configuration, world) if request.shrink else told
+        bundles.append(told)
     return tuple(bundles), _commands(entries, bundles)
+
+
+def _shrunk(
+    told: ReplayedBundle, attempt: Attempt, bench: Workbench, configuration: Configuration, world: World
+) -> ReplayedBundle:
+    """With a smaller case, where the failure showed."""
+    failure = attempt.telling
+    if told.outcome is not ReplayOutcome.REPRODUCED or failure is None:
+        return told
+    revision = read_revision(configuration.root)
+    return replace(told, shrunk=shrunk_replay(attempt, failure, bench, configuration, world, revision))
 
 
 def _commands(entries: Sequence[Entry], bundles: Sequence[ReplayedBundle]) -> tuple[str, ...]:
@@ -109,8 +127,12 @@ def _next(entry: Entry, bundle: ReplayedBundle) -> tuple[str, ...]:
         return ("opsdebug doctor",)
     again = shlex.join(["opsdebug", "replay", entry.sha256[:SHORT] if not entry.file else entry.found.place])
     if bundle.outcome is ReplayOutcome.REPRODUCED:
-        more = (f"{again} --times 100",) if bundle.steadiness is Steadiness.UNSETTLED else ()
-        return (rerun(entry.manifest.case, command="trace"), *more)
+        if bundle.shrunk is not None and bundle.shrunk.bundle is not None:
+            return (f"opsdebug replay {bundle.shrunk.bundle[:SHORT]}",)
+        steps = rerun(entry.manifest.case, command="trace")
+        unsettled = bundle.steadiness is Steadiness.UNSETTLED and bundle.counts.judged < failed_tries()
+        more = (f"{again} --times 100",) if unsettled else ()
+        return (steps, *((f"{again} --shrink",) if bundle.shrunk is None else ()), *more)
     if bundle.outcome is ReplayOutcome.NOT_REPRODUCED:
         return (f"{again} --times {clean_tries(SELDOM)}",)
     return (rerun(entry.manifest.case),)

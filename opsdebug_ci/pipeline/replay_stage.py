@@ -1,9 +1,9 @@
 """`opsdebug ci --stage replay`: every stored failure again, so that history does not repeat.
 
-(1) find the bundles, one of each failure on the same bytes, those of the oldest cause first; (2) leave out those of other
-operators and shards; (3) make the tries, in parallel; (4) gate: a failure that shows and that nobody has accepted fails
-the run, whenever it was recorded; (5) document. A bundle that was not tried is in the document with its reason, or in
-its notes where it was refused.
+(1) find the bundles, one of each failure on the same bytes, those of the oldest cause first; (2) leave out those of
+other operators and shards; (3) make the tries, in parallel; (4) gate: a failure that shows and that nobody has accepted
+fails the run, whenever it was recorded; (5) document. A bundle that was not tried is in the document with its reason,
+or in its notes where it was refused.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from typing import final
 from opsdebug_ci.execution import Series
 from opsdebug_ci.failures.bundle_reader import unpack
 from opsdebug_ci.failures.fingerprint import fingerprint, same_cause
-from opsdebug_ci.failures.flakiness import tries_to_see
 from opsdebug_ci.judge import judge
 from opsdebug_ci.model import FAILING_VERDICTS, Cause, Judgement, Observation, OperatorDescription, Status, Verdict
 from opsdebug_ci.model.bundle import BundleManifest, StoredInputs
 from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.model.replay import ReplayOutcome, TryCounts
 from opsdebug_ci.pipeline.replay_places import Entry
+from opsdebug_ci.pipeline.shrink import launches_of
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 
@@ -30,9 +30,6 @@ MOST_TIMEOUTS = 3
 
 MOST_UNJUDGED = 3
 """Tries of one bundle that may come to nothing: what breaks a reference or a worker three times does not go away."""
-
-MOST_HUNTED = 100
-"""Launches of one try at most, where the failure was found among many launches."""
 
 UNPACKED = 16
 """Bundles whose inputs lie on the disk at once: at most 1 GiB."""
@@ -85,7 +82,7 @@ class Attempt:
 
     def series(self, inputs: StoredInputs | None, hunt_s: float) -> Series:
         """The tries, as a pool makes them. Causes are looked for in the first one alone."""
-        case, repeats = self.manifest.case, launches(self.manifest)
+        case, repeats = self.manifest.case, launches_of(self.manifest.observation)
         first = RunCase(case=case, inputs=inputs, repeats=repeats, hunt_s=hunt_s)
         others = (replace(first, explaining=False),) * (self.tries - 1)
         return Series(key=self.entry.sha256, requests=(first, *others), more=self.more, seen=self.seen)
@@ -206,14 +203,6 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "none"
 
 
-def launches(manifest: BundleManifest) -> int:
-    """Launches of one try: 1, or as many as show a failure that was found among many launches, at its rate there."""
-    hunt = manifest.observation.hunt
-    if hunt is None or not hunt.odd:
-        return 1
-    return min(MOST_HUNTED, max(2, tries_to_see(min(1.0, hunt.odd / hunt.launches))))
-
-
 def make_attempts(attempts: Sequence[Attempt], bench: Workbench, world: World, hunt_s: float) -> None:
     """Make the tries of every attempt, the first ones first, in parallel."""
     world.progress.start(sum(attempt.tries for attempt in attempts))
@@ -233,7 +222,7 @@ def _progressing(attempts: Sequence[Attempt], bench: Workbench, hunt_s: float) -
     with tempfile.TemporaryDirectory(prefix="opsdebug-replay-") as directory:
         by_key = {str(position): attempt for position, attempt in enumerate(attempts)}
         series = [
-            replace(attempt.series(_unpacked(attempt, Path(directory) / key), hunt_s), key=key)
+            replace(attempt.series(unpacked_inputs(attempt, Path(directory) / key), hunt_s), key=key)
             for key, attempt in by_key.items()
         ]
         told = dict.fromkeys(by_key, 0)
@@ -243,7 +232,7 @@ def _progressing(attempts: Sequence[Attempt], bench: Workbench, hunt_s: float) -
             yield attempt, already
 
 
-def _unpacked(attempt: Attempt, directory: Path) -> StoredInputs | None:
+def unpacked_inputs(attempt: Attempt, directory: Path) -> StoredInputs | None:
     """The inputs where a worker finds them; None: the bundle has none, so they are made from the case."""
     if attempt.manifest.inputs is None:
         return None

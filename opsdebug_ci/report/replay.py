@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from opsdebug_ci.model.replay import ReplayDocument, ReplayedBundle, ReplayOutcome, Steadiness
+from opsdebug_ci.model.replay import ReplayDocument, ReplayedBundle, ReplayOutcome, ShrunkReplay, Steadiness
 from opsdebug_ci.model.selftest import Rate
 from opsdebug_ci.report.escape import plain
 from opsdebug_ci.report.subject import ending_lines
@@ -160,7 +160,24 @@ def _bundle(bundle: ReplayedBundle, *, alone: bool) -> list[str]:
         )
         lines.append(f"  inputs {kept}")
     lines += [f"  {plain(d.fact)} was {plain(d.recorded)}, here {plain(d.here)}" for d in bundle.differences]
+    lines += [] if bundle.shrunk is None else _shrunk(bundle.shrunk)
     return [*lines, *(f"  note: {plain(note)}" for note in bundle.notes)]
+
+
+def _shrunk(shrunk: ShrunkReplay) -> list[str]:
+    """The smaller case, its border, and what else was met."""
+    effort = f"{shrunk.trials:,} runs, {shrunk.seconds:.3g} s"
+    ended = "; the budget ended it" if shrunk.ended else ""
+    if not shrunk.smaller:
+        return [f"  nothing smaller fails alike: {effort}{ended}", *(f"  note: {plain(note)}" for note in shrunk.notes)]
+    unsure = "" if shrunk.verified else "; its cause could not be compared"
+    kept = f", bundle {shrunk.bundle[:SHORT]}" if shrunk.bundle is not None else ""
+    return [
+        f"  shrunk to {plain(shrunk.case.name)}{kept}: {effort}{ended}{unsure}",
+        *(f"    {plain(text)}" for text in (shrunk.boundary, shrunk.values) if text is not None),
+        *(f"    another failure on the way: {plain(other, WIDTH)}" for other in shrunk.others),
+        *(f"    note: {plain(note)}" for note in shrunk.notes),
+    ]
 
 
 def _moved(bundle: ReplayedBundle) -> str:
