@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from opsdebug_ci.model.contract import Cost as Cost
     from opsdebug_ci.operators import Operator as Operator
     from opsdebug_ci.operators import operator as operator
+    from opsdebug_ci.worker.capture import capture as capture
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ _HOMES = {
     "Cost": "opsdebug_ci.model.contract",
     "Operator": "opsdebug_ci.operators",
     "Unsupported": "opsdebug_ci.errors",
+    "capture": "opsdebug_ci.worker.capture",
     "checkpoint": "opsdebug_ci.model.checkpoint",
     "operator": "opsdebug_ci.operators",
     "scalar": "opsdebug_ci.model.argument",

@@ -23,6 +23,9 @@ from opsdebug_ci.model.vocabulary import Verdict, Word
 BUNDLE_SCHEMA = "opsdebug.bundle/1"
 """Name and version of the manifest."""
 
+CAPTURED = "captured:"
+"""What the fingerprint of a failure that a service met begins with, until it is imported."""
+
 
 class ValueKind(Word):
     """What one argument, or one item of it, is."""

@@ -20,21 +20,21 @@ import opsdebug_ci
 from opsdebug_ci.bundle.archive import MIB, MOST_MANIFEST_BYTES, packed
 from opsdebug_ci.bundle.manifest import manifest_bytes
 from opsdebug_ci.bundle.place import BundlePlace
-from opsdebug_ci.errors import BundleError
-from opsdebug_ci.execution.pool import usable_cores
-from opsdebug_ci.model import FAILING_VERDICTS, Judgement, Observation
-from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, BundleManifest, InputTable, Rate
-from opsdebug_ci.model.case import Case
-from opsdebug_ci.model.health import HealthEvent
-from opsdebug_ci.model.message import KeepInputs, KeptInputs
-from opsdebug_ci.model.run import Revision
-from opsdebug_ci.pipeline.bundle_privacy import (
+from opsdebug_ci.bundle.privacy import (
     finding_without_values,
     observation_without_values,
     portable,
     settings_of,
     withheld_table,
 )
+from opsdebug_ci.errors import BundleError
+from opsdebug_ci.execution.pool import usable_cores
+from opsdebug_ci.model import FAILING_VERDICTS, Judgement, Observation
+from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, BundleManifest, InputTable, Rate, StoredInputs
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.health import HealthEvent
+from opsdebug_ci.model.message import KeepInputs, KeptInputs
+from opsdebug_ci.model.run import Revision
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
@@ -58,6 +58,9 @@ class FailedCase:
 
     fingerprint: str
     """Versioned identity of its cause."""
+
+    inputs: StoredInputs | None = None
+    """Kept inputs it failed on, which its case does not make; None: the case makes them."""
 
     rate: Rate | None = None
     """How often it failed on the same bytes."""
@@ -139,7 +142,9 @@ def _inputs_of(
 
 
 def _asked(number: int, failure: FailedCase, *, bench: Workbench, most_bytes: int, directory: Path) -> _Inputs:
-    """The inputs of one failure, as a worker makes them again."""
+    """The inputs of one failure, as a worker makes them again unless they were kept."""
+    if failure.inputs is not None and failure.inputs.directory is not None:
+        return _kept(failure.inputs, Path(failure.inputs.directory), most_bytes)
     folder = directory / str(number)
     folder.mkdir()
     case, seen = failure.judgement.case, failure.judgement.observation.inputs_digest
@@ -149,6 +154,14 @@ def _asked(number: int, failure: FailedCase, *, bench: Workbench, most_bytes: in
     if seen is not None and answer.table.digest != seen:
         return _Inputs(table=None, note="its inputs come out differently each time they are made, so none are kept")
     return _Inputs(table=answer.table, files=tuple(folder.iterdir()) if answer.written else (), note=answer.reason)
+
+
+def _kept(inputs: StoredInputs, directory: Path, most_bytes: int) -> _Inputs:
+    """Inputs that no case makes: whole in the bundle, or not at all."""
+    if inputs.table.size_bytes > most_bytes:
+        return _Inputs(table=None, note="its values are not those of its case, and may not be kept")
+    names = dict.fromkeys(entry.sha256 for entry in inputs.table.storages)
+    return _Inputs(table=inputs.table, files=tuple(directory / name for name in names))
 
 
 def _manifest(

@@ -25,6 +25,7 @@ BROAD_EXCEPTS = {
     "cli": "the top handler",
     "worker.process": "the worker's loop",
     "worker.domain": "around the user's `requires`",
+    "worker.capture": "around ourselves inside a service, which must not fail because of us",
     "worker.containment": "around rules about what is judged already, which meet every tensor there is",
     "worker.arguments": "around the user's input callable",
     "worker.launches": "around the operator",

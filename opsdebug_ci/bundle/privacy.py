@@ -62,7 +62,8 @@ LONGEST_SETTING = 200
 KEPT_PLAIN = (ValueKind.NONE, ValueKind.DTYPE, ValueKind.OPAQUE, ValueKind.WITHHELD)
 """Plain values that say nothing private."""
 
-_INSTALLED = re.compile(r"(?<![\w.])/[^\s:'\",]*/(?:site-packages|dist-packages|python3\.\d+)/")
+_OURS = re.compile(r"(?<![\w.])/[^\s:'\",]*/(?=opsdebug_ci/)")
+_INSTALLED = re.compile(r"(?<![\w.])/[^\s:'\",]*/(?=(?:site-packages|dist-packages|python3\.\d+)/)")
 _ELSEWHERE = re.compile(r"(?<![\w./:])(?:/[\w.+@%~-]+)+/(?=[\w.<-])")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{9,16}\b")
 """Of a 64-bit process; bit patterns of 32 bits are shorter and stay."""
@@ -80,12 +81,15 @@ def settings_of(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def portable(value: Value, root: Path) -> Value:
-    """The same without absolute paths and addresses: of the project's own files what is below `root`, of installed
-    ones what is below their packages, of all others the name."""
+    """The same without absolute paths and addresses.
+
+    Of the project's own files what is below `root` stays, of installed ones and ours enough to know them as such, of
+    all others the name.
+    """
 
     def portable_text(text: str) -> str:
-        here = plain(text).replace(f"{root}/", "")
-        return _ADDRESS.sub("0x...", _ELSEWHERE.sub(".../", _INSTALLED.sub("", here)))
+        here = _OURS.sub(".../", plain(text)).replace(f"{root}/", "")
+        return _ADDRESS.sub("0x...", _ELSEWHERE.sub(".../", _INSTALLED.sub(".../", here)))
 
     made: Value = from_json(_mapped(to_json(value), portable_text), type(value))
     return made
