@@ -8,8 +8,9 @@ Decides which launches are made and what their deaths mean together (worker side
     dies in tail even where pages are open       it needs aligned memory, or dies of something else
     dies in inputs_readable                      it writes an argument that nobody may write
 
-and likewise before a beginning, with head and head_readable. A launch that nothing depends on is not made, so an
-operator that touches nothing costs three. Deliberately judges nothing: reading behind an end may be by design.
+and likewise before a beginning, with head and head_readable. Whose pages they are shows where those of one argument
+alone are watched. A launch that nothing depends on is not made, so an operator that touches nothing costs three.
+Deliberately judges nothing: reading behind an end may be by design.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import linecache
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Union, final
 
 from opsdebug_ci.execution.last_frames import own_frame, place_of
@@ -38,11 +40,14 @@ PAGE_SIGNALS = ("SIGSEGV", "SIGBUS")
 """What touching a protected page is answered with, on Linux and on macOS."""
 
 ONE_DEATH = "a process dies once: of each kind of access the first is told, further ones may follow it"
+MOST_ASKED = 8
+"""Arguments watched alone to find whose pages were touched."""
+
 RESULTS_OPEN = "the operator does not run while tensors of its own are watched; its arguments alone were"
 
 
 def page_faults(pool: WorkerPool, case: Case, inputs: StoredInputs | None = None) -> PageInquiry:
-    """Launch `case` under watched pages, at most a dozen times, and say what it touched.
+    """Launch `case` under watched pages, and say what it touched.
 
     Args:
         pool: its workers die of the launches and are replaced.
@@ -71,6 +76,7 @@ class _Inquiry:
         self._case = case
         self._inputs = inputs
         self._alignment = ALIGNMENTS[0]
+        self._arguments: tuple[str, ...] = ()
         self._launches: list[PageLaunch] = []
         self._faults: list[PageFault] = []
         self._notes: list[str] = []
@@ -92,6 +98,9 @@ class _Inquiry:
         self._faults += self._accesses(Side.HEAD, PageMode.HEAD, PageMode.HEAD_READABLE)
         # (3) in the arguments
         self._inside()
+        # (4) whose pages these are: only of the right ones, watched alone, it dies again
+        for position, fault in enumerate(self._faults):
+            self._faults[position] = self._told_apart(fault)
 
     def _lives_behind(self, alignment: int) -> bool:
         """Whether what was seen behind the ends, storages aligned so, can be held against the operator."""
@@ -129,17 +138,34 @@ class _Inquiry:
         else:
             self._faults.append(_fault(Access.WRITE, Side.INSIDE, launch))
 
-    def _launch(self, mode: PageMode, *, protected: bool = True) -> PageLaunch:
+    def _told_apart(self, fault: PageFault) -> PageFault:
+        """`fault` with the argument whose pages it touched."""
+        if fault.side is Side.INSIDE and len(self._arguments) == 1:
+            return replace(fault, argument=self._arguments[0])
+        for name in self._arguments[:MOST_ASKED]:
+            alone = self._launch(fault.modes[-1], only=name)
+            if alone.died and alone.frames == fault.frames:
+                return replace(fault, argument=name)
+        every = len(self._arguments) <= MOST_ASKED and RESULTS_OPEN not in self._notes
+        return replace(fault, own=every and fault.side is not Side.INSIDE)
+
+    def _launch(self, mode: PageMode, *, protected: bool = True, only: str | None = None) -> PageLaunch:
         """One launch; raises when nothing was learnt of it."""
         request = PageCase(
-            case=self._case, mode=mode, inputs=self._inputs, alignment=self._alignment, protected=protected
+            case=self._case,
+            mode=mode,
+            inputs=self._inputs,
+            alignment=self._alignment,
+            protected=protected,
+            only=only,
         )
         launch = _launch_of(request, answer := self._ask(request))
         self._launches.append(launch)
         if launch.reason is not None:
             self._give_up(launch.reason)
-        if isinstance(answer, PagesKept) and not answer.results:
-            self._notes.append(RESULTS_OPEN)
+        if isinstance(answer, PagesKept):
+            self._arguments = answer.arguments
+            self._notes += [] if answer.results else [RESULTS_OPEN]
         return launch
 
     def _give_up(self, why: str) -> None:
@@ -171,6 +197,7 @@ def _spelled(request: PageCase, *, died: bool, reason: str | None, frames: tuple
         place=place_of(own_frame(frames)),
         frames=frames,
         reason=reason,
+        only=request.only,
     )
 
 

@@ -21,7 +21,7 @@ import mmap
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,35 +81,46 @@ def unavailable_reason() -> str | None:
     return None
 
 
-def watch_values(values: Sequence[Any], read_only: Sequence[bool], placement: Placement) -> tuple[tuple[Any, ...], int]:
+def watch_values(
+    values: Sequence[Any], read_only: Sequence[bool], placement: Placement, watched: Sequence[bool] | None = None
+) -> tuple[tuple[Any, ...], int]:
     """Copies of all tensors and arrays in watched pages, and how many storages these are; other values as they are.
 
     Args:
         values: arguments; tensors inside lists, tuples and dicts are found. Views of one storage stay views of one.
         read_only: for each, whether nobody may write it; a storage that anybody may write stays writable.
         placement: where they lie.
+        watched: for each, whether its pages are; the others lie likewise, with every page open. None: all.
 
     Raises:
         EnvironmentLimitError: the system gives no more pages.
     """
     writable = {key for value, locked in zip(values, read_only, strict=True) if not locked for key in _keys(value)}
+    chosen = [True] * len(values) if watched is None else watched
+    wanted = {key for value, closed in zip(values, chosen, strict=True) if closed for key in _keys(value)}
+    others = replace(placement, protected=False)
     regions: dict[int, _Region] = {}
 
     def move(value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            return _moved_array(value, placement, regions)
+            return _moved_array(value, placement if -id(value) in wanted else others, regions)
         if not _is_movable(value):
             return value.detach().clone() if isinstance(value, torch.Tensor) else value
         key = _key(value)
         if key not in regions:
-            regions[key] = _Region(_bytes_of(value.untyped_storage()), placement)
+            regions[key] = _Region(_bytes_of(value.untyped_storage()), placement if key in wanted else others)
         return _view_like(value, regions[key].storage)
 
     moved = tuple(map_leaves(value, move) for value in values)
     if placement.mode is PageMode.INPUTS_READABLE and placement.protected:
-        for key in regions.keys() - writable:
+        for key in (regions.keys() & wanted) - writable:
             regions[key].lock()
     return moved, len(regions)
+
+
+def has_pages(value: Any) -> bool:
+    """Whether `watch_values` finds anything in `value` to move."""
+    return bool(_keys(value))
 
 
 def watch_results(placement: Placement) -> AbstractContextManager[object]:

@@ -164,6 +164,9 @@ class PageFault:
     source: str | None = None
     """That line of code; None: it could not be read."""
 
+    own: bool = False
+    """It is a tensor that the operator made, rather than an argument."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLaunch:
@@ -189,6 +192,9 @@ class PageLaunch:
 
     reason: str | None = None
     """Why nothing was learnt of it; None: something was."""
+
+    only: str | None = None
+    """Argument whose pages alone were watched; None: those of all tensors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

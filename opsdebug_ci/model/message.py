@@ -134,6 +134,9 @@ class PageCase:
     protected: bool = True
     """False: storages lie at the same places, but every page may be touched."""
 
+    only: str | None = None
+    """Argument whose pages alone are watched; None: those of all, and of what the operator makes."""
+
 
 Request = Union[Describe, RunCase, AttributeCase, TraceCase, KeepInputs, PageCase, Calibrate, Identify]
 """Control side to worker."""
@@ -189,6 +192,9 @@ class PagesKept:
 
     results: bool = True
     """What the operator allocates through the framework was watched too."""
+
+    arguments: tuple[str, ...] = ()
+    """Arguments that lie in such pages."""
 
 
 Reply = Union[Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, KeptInputs, PagesKept, Calibration, Machine]

@@ -75,7 +75,8 @@ def _row(launch: PageLaunch) -> tuple[str, ...]:
     aligned_to = f", aligned to {launch.alignment}" if launch.alignment > 1 else ""
     became = "dies" if launch.died else "lives" if launch.reason is None else "tells nothing"
     at = plain(launch.place) if launch.place is not None else figures.MISSING
-    return (str(launch.mode), f"{_PLACES[launch.mode]}: {allowed}{aligned_to}", became, at)
+    alone = "" if launch.only is None else f", `{plain(launch.only)}` alone"
+    return (str(launch.mode), f"{_PLACES[launch.mode]}{alone}: {allowed}{aligned_to}", became, at)
 
 
 def _code(fault: PageFault) -> list[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from opsdebug_ci.errors import EnvironmentLimitError, OpsdebugError, Unsupported
-from opsdebug_ci.guard.pages import Placement, unavailable_reason, watch_results, watch_values
+from opsdebug_ci.guard.pages import Placement, has_pages, unavailable_reason, watch_results, watch_values
 from opsdebug_ci.model.message import Breadcrumb, PageCase, PagesKept
 from opsdebug_ci.model.vocabulary import Direction, Phase
 from opsdebug_ci.operators import Arguments, Operator, written_names
@@ -56,10 +57,13 @@ def _launched(
 def _kept(operator: Operator, request: PageCase, arguments: Arguments, *, results: bool) -> PagesKept:
     placement = Placement(mode=request.mode, alignment=request.alignment, protected=request.protected)
     written = frozenset(written_names(operator.contract, arguments))
+    locked = [name not in written for name in arguments.names]
+    asked = [request.only in (None, name) for name in arguments.names]
     reason: str | None = None
     try:
-        values, storages = watch_values(arguments.values, [name not in written for name in arguments.names], placement)
-        subject = _watching(operator, placement) if results else operator
+        values, storages = watch_values(arguments.values, locked, placement, asked)
+        beside = placement if request.only is None else replace(placement, protected=False)
+        subject = _watching(operator, beside) if results else operator
         Launcher(subject, arguments, request.case.seed).on(values)
     except EnvironmentLimitError as refusal:
         reason = refusal.message
@@ -71,7 +75,13 @@ def _kept(operator: Operator, request: PageCase, arguments: Arguments, *, result
         reason = None  # it returned, which is all that is asked here
     else:
         reason = None if storages or results else "no argument has bytes"
-    return PagesKept(case_id=request.case.id, watched=reason is None, reason=reason, results=results)
+    return PagesKept(
+        case_id=request.case.id,
+        watched=reason is None,
+        reason=reason,
+        results=results,
+        arguments=tuple(name for name, value in arguments.items() if has_pages(value)),
+    )
 
 
 def _watching(operator: Operator, placement: Placement) -> Operator:

@@ -10,6 +10,7 @@ from opsdebug_ci.execution.page_faults import ONE_DEATH, RESULTS_OPEN, inquire
 from opsdebug_ci.model import Case, Family, Layout, Observation, Phase, ProcessFacts, Status
 from opsdebug_ci.model.memory import PageInquiry
 from opsdebug_ci.model.message import PageCase, PagesKept
+from opsdebug_ci.model.vocabulary import PageMode
 
 CASE = Case(operator="f", dims={"N": 4}, dtype="float32", layout=Layout.CONTIGUOUS, inputs=Family.NORMAL, seed=0)
 
@@ -34,6 +35,18 @@ def launches(script: str, **other: PagesKept | Observation) -> Callable[[PageCas
         return other.get(str(request.mode), PagesKept(case_id=CASE.id, watched=True))
 
     return ask
+
+
+def alone(*arguments: str, dies: str, of: str) -> Callable[[PageCase], PagesKept | Observation]:
+    """Dies as `dies` says wherever the pages of `of` are watched; `of` is an argument or a tensor of its own."""
+    ask = launches(dies)
+
+    def ask_about(request: PageCase) -> PagesKept | Observation:
+        lives = PagesKept(case_id=CASE.id, watched=True, arguments=arguments)
+        answer = ask(request) if request.only in (None, of) else lives
+        return lives if isinstance(answer, PagesKept) else answer
+
+    return ask_about
 
 
 def told(inquiry: PageInquiry) -> str:
@@ -148,3 +161,32 @@ def test_what_was_found_before_stands() -> None:
 def test_unwatched_results_are_told() -> None:
     inquiry = inquire(launches("", tail=PagesKept(case_id=CASE.id, watched=True, results=False)), CASE)
     assert inquiry.notes == (RESULTS_OPEN,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "of", "dies", "argument", "own", "asked"),
+    [
+        ("x y out", "y", "tail:1", "y", False, "x y"),
+        ("x y out", "its own", "tail:1 tail_readable:1", None, True, "x y out"),
+        ("x y", "x", "inputs_readable:1", "x", False, "x"),
+        ("x", "x", "inputs_readable:1", "x", False, ""),
+        ("x y", "its own", "inputs_readable:1", None, False, "x y"),
+        ("a b c d e f g h i", "i", "head:1", None, False, "a b c d e f g h"),
+    ],
+)
+def test_the_pages_are_those_of_the_argument_it_dies_of_alone(
+    arguments: str, of: str, dies: str, argument: str | None, own: bool, asked: str
+) -> None:
+    inquiry = inquire(alone(*arguments.split(), dies=dies, of=of), CASE)
+    (fault,) = inquiry.faults
+    assert (fault.argument, fault.own) == (argument, own)
+    assert " ".join(launch.only for launch in inquiry.launches if launch.only) == asked
+
+
+def test_a_tensor_of_its_own_is_not_named_where_those_were_not_watched() -> None:
+    def ask(request: PageCase) -> PagesKept | Observation:
+        lives = PagesKept(case_id=CASE.id, watched=True, results=False, arguments=("x",))
+        return died("1") if request.mode is PageMode.TAIL and request.only is None else lives
+
+    (fault,) = inquire(ask, CASE).faults
+    assert (fault.argument, fault.own) == (None, False)

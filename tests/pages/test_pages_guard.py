@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from opsdebug_ci.guard.pages import ZONE_BYTES, Placement, unavailable_reason, watch_results, watch_values
+from opsdebug_ci.guard.pages import ZONE_BYTES, Placement, has_pages, unavailable_reason, watch_results, watch_values
 from opsdebug_ci.model.vocabulary import PageMode
 
 pytestmark = pytest.mark.skipif(unavailable_reason() is not None, reason=f"no pages: {unavailable_reason()}")
@@ -112,6 +112,22 @@ def test_a_storage_that_anybody_may_write_stays_writable() -> None:
     (_, free), _ = watch_values((BASE[:4], BASE[4:]), (True, False), Placement(mode=PageMode.INPUTS_READABLE))
     free.zero_()
     assert not free.any()
+
+
+def test_pages_of_an_argument_that_is_not_asked_for_stay_open() -> None:
+    placement = Placement(mode=PageMode.INPUTS_READABLE)
+    values = (torch.zeros(3), np.zeros(3), torch.ones(3))
+    (first, array, last), count = watch_values(values, (True, True, True), placement, (False, False, True))
+    first.fill_(1.0)
+    array[:] = 1.0
+    assert (count, bool(first.all()), bool(array.all())) == (3, True, True)
+    assert torch.equal(last, torch.ones(3))
+
+
+def test_only_what_has_bytes_has_pages() -> None:
+    assert has_pages([BASE[:2], 3])
+    assert has_pages({"a": np.zeros(2)})
+    assert not has_pages((3, "x", torch.empty(0)))
 
 
 def test_results_are_moved_and_views_and_writes_stay_where_they_were() -> None:

@@ -48,6 +48,11 @@ TEXTS = {
         replace(WRITE, place=None, source=None),
         "writes behind the end of a tensor at i.py:9 in store (dies when the pages there cannot be written)",
     ),
+    "a tensor of its own": (
+        replace(WRITE, own=True, source=None),
+        "writes behind the end of a tensor of its own at ops.py:20 in bad_store "
+        "(dies when the pages there cannot be written)",
+    ),
     "no frames": (
         replace(INSIDE, place=None, frames=(), argument="x"),
         "writes into argument `x` that the contract lets nobody write (dies when it can only be read)",

@@ -134,8 +134,10 @@ def test_an_operator_that_raises_tells_why(pool: WorkerPool) -> None:
 def test_a_store_and_a_load_without_mask_are_told_apart_by_line(pool: WorkerPool, place: Path) -> None:
     write, read = page_faults(pool, case("strays")).faults
     assert (write.access, write.side, write.source) == ("write", "tail", "tl.store(out + i, value + value)")
+    assert (write.argument, write.own) == (None, True)
     assert write.place == f"{place}/ops.py:{line_of('tl.store(out + i, value + value)')}"
     assert (read.access, read.side, read.source) == ("read", "tail", "value = tl.load(x + i)")
+    assert (read.argument, read.own) == ("x", False)
     assert read.place == f"{place}/ops.py:{line_of('value = tl.load(x + i)')}"
 
 
@@ -151,7 +153,7 @@ def test_the_command_names_the_line_in_text_and_json(
     line = line_of("tl.store(x + i, value, mask=i < n)")
     assert (fault["side"], fault["place"]) == ("inside", f"{place}/ops.py:{line}")
     assert document["conclusion"] == [
-        f"writes into an argument that the contract lets nobody write at ops.py:{line} in rewriting: "
+        f"writes into argument `x` that the contract lets nobody write at ops.py:{line} in rewriting: "
         "`tl.store(x + i, value, mask=i < n)` (dies when it can only be read)"
     ]
     assert [finding["cause"] for finding in document["subject"]["findings"]] == ["input_mutated"]

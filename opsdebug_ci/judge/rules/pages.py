@@ -34,7 +34,8 @@ def fault_text(fault: PageFault) -> str:
     if fault.side is Side.INSIDE:
         what = "an argument" if fault.argument is None else f"argument `{fault.argument}`"
         return f"writes into {what} that the contract lets nobody write{at}{line} (dies when it can only be read)"
-    whose = "a tensor" if fault.argument is None else f"`{fault.argument}`"
+    unnamed = "a tensor of its own" if fault.own else "a tensor"
+    whose = unnamed if fault.argument is None else f"`{fault.argument}`"
     how = "touched, not when they can be read" if fault.access is Access.READ else "written"
     return f"{fault.access}s {_WHERE[fault.side]} {whose}{at}{line} (dies when the pages there cannot be {how})"
 
