@@ -6,6 +6,7 @@ from opsdebug_ci.guard.allocations import FreshMemory as FreshMemory
 from opsdebug_ci.guard.allocations import fresh_memory as fresh_memory
 from opsdebug_ci.guard.fills import FILL_A as FILL_A
 from opsdebug_ci.guard.fills import FILL_B as FILL_B
+from opsdebug_ci.guard.fills import byte_for as byte_for
 from opsdebug_ci.guard.fills import fill_bytes as fill_bytes
 from opsdebug_ci.guard.fills import soil_heap as soil_heap
 from opsdebug_ci.guard.grounds import Grounds as Grounds

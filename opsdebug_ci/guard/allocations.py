@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from opsdebug_ci.guard.arena import Arena, can_guard, same_bytes, zone_bytes
+from opsdebug_ci.guard.fills import byte_for
 from opsdebug_ci.guard.location import Key, Where, at
 from opsdebug_ci.guard.nesting import has_bytes
 from opsdebug_ci.guard.patterns import Fill, palette_of
@@ -75,7 +76,7 @@ class _Allocation:
     def __init__(self, bare: torch.Tensor, name: str, fills: FreshFills, key: int) -> None:
         self.name = name
         self.arena = Arena(bare.untyped_storage().nbytes(), zone_bytes([bare]), bare.device)
-        self.arena.payload.fill_(fills.byte & 1 if bare.dtype is torch.bool else fills.byte)
+        self.arena.payload.fill_(byte_for(bare.dtype, fills.byte))
         self.arena.paint_zones(palette_of(bare, written=True), *2 * (fills.zones or Fill.PATTERN,), key=key)
         self._zones = (self.arena.head.clone(), self.arena.tail.clone())
         self._dtype = bare.dtype
@@ -252,4 +253,4 @@ def _kernel_key(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def _fill_storage(tensor: torch.Tensor, byte: int) -> None:
     whole = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
-    whole.fill_(byte & 1 if tensor.dtype is torch.bool else byte)
+    whole.fill_(byte_for(tensor.dtype, byte))

@@ -28,6 +28,14 @@ SOILED_BYTES = 1 << 20
 """Largest block soiled: larger ones come fresh from the system, which hands them out zeroed."""
 
 
+def byte_for(dtype: torch.dtype, byte: int) -> int:
+    """The byte that memory of `dtype` is filled with: for bool, which has but two, the highest bit of `byte`.
+
+    FILL_A and FILL_B differ in that bit and not in the lowest.
+    """
+    return byte >> 7 if dtype is torch.bool else byte
+
+
 def soil_heap(sizes_bytes: Iterable[int], byte: int, device: torch.device) -> None:
     """Leave freed blocks of these sizes, filled with `byte`, where the next allocation of such a size finds them.
 
@@ -47,7 +55,7 @@ def soil_heap(sizes_bytes: Iterable[int], byte: int, device: torch.device) -> No
 
 
 def fill_bytes(tensor: torch.Tensor, byte: int) -> None:
-    """Set every element of `tensor` to the value whose bytes are all `byte` (bool: its lowest bit).
+    """Set every element of `tensor` to the value whose bytes are all `byte` (bool: `byte_for`).
 
     Works for any dtype and for any layout with strides; elements outside the view are left alone. Others are too.
     """
@@ -58,7 +66,7 @@ def fill_bytes(tensor: torch.Tensor, byte: int) -> None:
         if stride == 0 and once.shape[axis] > 1:
             once = once.narrow(axis, 0, 1)  # an expanded axis is one element; torch refuses to write it n times
     if once.dtype is torch.bool:
-        once.fill_(bool(byte & 1))
+        once.fill_(bool(byte_for(once.dtype, byte)))
         return
     pattern = torch.full((once.element_size(),), byte, dtype=torch.uint8).view(once.dtype).to(once.device)
     once.copy_(pattern.expand(once.shape) if once.ndim else pattern[0])

@@ -24,9 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-import torch
-
-from opsdebug_ci.guard import FILL_A, FILL_B, Fill, ZoneFills
+from opsdebug_ci.guard import FILL_A, FILL_B, Fill, ZoneFills, byte_for
 from opsdebug_ci.model.memory import ForeignRead, GuardFacts, LayoutChange, MemoryReading
 from opsdebug_ci.model.vocabulary import Profile, Role, Side
 from opsdebug_ci.worker.launch_reading import (
@@ -297,7 +295,7 @@ def _still_filled(found: _Difference, before: int, after: int) -> int:
     for name, one in found.base.items():
         other = found.changed.get(name)
         if other is not None and other.shape == one.shape and other.dtype is one.dtype and one.numel():
-            low = 1 if one.dtype is torch.bool else 0xFF
-            kept = (element_bytes(one) == (before & low)) & (element_bytes(other) == (after & low))
+            kept = element_bytes(one) == byte_for(one.dtype, before)
+            kept &= element_bytes(other) == byte_for(one.dtype, after)
             count += int(kept.all(dim=1).sum())
     return count
