@@ -104,7 +104,9 @@ def is_sick(values: torch.Tensor, bound: float) -> bool:
 
 def extremes(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Smallest and largest element, of complex numbers smallest and largest part; NaN where any is."""
-    return tuple(torch.aminmax(packed(_real(values.detach()))))  # type: ignore[return-value]  # two fields
+    plain = values.detach() if values.requires_grad else values
+    low, high = torch.aminmax(packed(plain if plain.dtype in REAL else _real(plain)))
+    return low, high
 
 
 def packed(values: torch.Tensor) -> torch.Tensor:

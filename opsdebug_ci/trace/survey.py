@@ -65,7 +65,8 @@ class Survey:
         """Look at the arguments: what is unhealthy in them may vanish."""
         for name, value in arguments.items():
             for leaf in leaves([value]):
-                self._look_at(name, StepSource.CALL, leaf, whole=True)
+                if has_health(leaf):
+                    self._look_at(name, StepSource.CALL, leaf, whole=True)
 
     def before(self, name: str, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Nothing: arguments are results of other steps."""
@@ -87,7 +88,8 @@ class Survey:
     def returned(self, outputs: Mapping[str, torch.Tensor]) -> None:
         """Look at all of the outputs."""
         for name, value in outputs.items():
-            self._look_at(name, StepSource.OUTPUT, value, whole=True)
+            if has_health(value):
+                self._look_at(name, StepSource.OUTPUT, value, whole=True)
 
     def anything(self) -> bool:
         """Whether anything was unhealthy; the one place that waits for a device."""
@@ -109,16 +111,16 @@ class Survey:
             self._looking = False
         self.looked_at += bool(found)
 
-    def _look_at(self, name: str, source: StepSource, value: Any, *, whole: bool) -> None:
-        if not has_health(value) or value.numel() == 0:
+    def _look_at(self, name: str, source: StepSource, value: torch.Tensor, *, whole: bool) -> None:
+        elements, bound = value.numel(), self._bounds[value.dtype]
+        if elements == 0 or self.flagged is not None:
             return
-        bound = self._bounds[value.dtype]
         if self._remote(value):
             self._flag(value, bound)
-        elif whole or value.numel() <= FULL_ELEMENTS:
-            if self.flagged is None and is_sick(value, bound):
+        elif whole or elements <= FULL_ELEMENTS:
+            if is_sick(value, bound):
                 self._keep(name, source, value, value, sampled=None)
-        elif self.flagged is None:
+        else:
             some = sample(value.detach(), seed_of(self._case_id, name))
             if is_sick(some, bound):
                 self._keep(name, source, value, some, sampled=some.numel())
