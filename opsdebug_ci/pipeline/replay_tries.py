@@ -21,7 +21,7 @@ from opsdebug_ci.model.bundle import BundleManifest, StoredInputs
 from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.model.replay import ReplayOutcome, TryCounts
 from opsdebug_ci.pipeline.replay_places import Entry
-from opsdebug_ci.pipeline.shrink import launches_of
+from opsdebug_ci.pipeline.shrink_trials import launches_of
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 
