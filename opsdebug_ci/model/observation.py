@@ -53,8 +53,7 @@ class Vote:
     """The other reference."""
 
     disagreement: float | None
-    """Largest distance between the two over what is allowed to a reference of its kind (docs/measures.md); None: no
-    finite pair was compared."""
+    """Largest distance over what is allowed to a reference of its kind (docs/measures.md); None: no finite pair."""
 
     elements: int
     """Elements on which they differ by more than that, or in class."""
@@ -68,10 +67,8 @@ class Vote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MisroundingReading:
-    """How often an output is not the rounded reference, over elements where a correct operator hardly ever misses it.
-
-    Only for outputs much narrower than the operator's steps (docs/measures.md).
-    """
+    """How often an output much narrower than the operator's steps (docs/measures.md) is not the rounded reference, over
+    elements where a correct operator hardly ever misses it."""
 
     visible: int
     """Elements that count: finite, normal, with a tolerance of the steps far below one ulp of the output."""
