@@ -45,6 +45,9 @@ MOST_INPUT_BYTES = 16 * MIB
 MOST_RUN_BYTES = 256 * MIB
 """Bundles of one run together; beyond it storages are left out, manifests never."""
 
+PRIVATE = "values are private (`bundle.values = false`): recipe and hashes only"
+"""Said in every bundle then."""
+
 AT_ONCE = 4
 """Cases whose inputs lie on the disk at once, for each core."""
 
@@ -172,15 +175,7 @@ def _manifest(
     revision: Revision,
     world: World,
 ) -> BundleManifest:
-    judgement, root, private = failure.judgement, configuration.root, not configuration.bundle_values
-    observation = replace(judgement.observation, durations=None)
-    findings = judgement.findings
-    table = inputs.table
-    notes = [] if inputs.note is None or (private and table is not None) else [inputs.note]
-    if private:
-        notes.append("values are private (`bundle.values = false`): recipe and hashes only")
-        observation = observation_without_values(observation)
-        findings = tuple(map(finding_without_values, findings))
+    judgement, table = failure.judgement, inputs.table
     manifest = BundleManifest(
         schema=BUNDLE_SCHEMA,
         tool_version=opsdebug_ci.__version__,
@@ -190,8 +185,8 @@ def _manifest(
         inputs=None,
         stored=(),
         verdict=judgement.verdict,
-        findings=findings,
-        observation=observation,
+        findings=judgement.findings,
+        observation=replace(judgement.observation, durations=None),
         commit=revision.commit,
         dirty=revision.dirty,
         source=_source(judgement.case.operator, bench),
@@ -201,13 +196,22 @@ def _manifest(
         steps=failure.steps,
         minimised_from=failure.minimised_from,
         nearest_passing=failure.nearest_passing,
-        notes=tuple(notes),
+        notes=() if inputs.note is None else (inputs.note,),
     )
+    told = manifest if configuration.bundle_values else _without_values(manifest, known=table is not None)
+    shown = table if table is None or configuration.bundle_values else withheld_table(table)
     return replace(
-        portable(manifest, root),
-        case=manifest.case,
-        nearest_passing=manifest.nearest_passing,
-        inputs=withheld_table(table) if private and table is not None else table,
+        portable(told, configuration.root), case=judgement.case, nearest_passing=failure.nearest_passing, inputs=shown
+    )
+
+
+def _without_values(manifest: BundleManifest, *, known: bool) -> BundleManifest:
+    """The same with nothing in it that is worked out from a value; `known`: the inputs are."""
+    return replace(
+        manifest,
+        observation=observation_without_values(manifest.observation),
+        findings=tuple(map(finding_without_values, manifest.findings)),
+        notes=(*(() if known else manifest.notes), PRIVATE),
     )
 
 

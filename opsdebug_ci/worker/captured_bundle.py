@@ -36,10 +36,10 @@ from opsdebug_ci.model.machine import Machine
 from opsdebug_ci.model.observation import Observation, OutputReading, TensorFacts
 from opsdebug_ci.model.vocabulary import Blame, Cause, Confidence, Kind, ReferenceKind, Status, Verdict, Zone
 from opsdebug_ci.operators import Arguments, Operator
-from opsdebug_ci.trace.counts import Limits, count
+from opsdebug_ci.trace.counts import Counts, Limits, count
 from opsdebug_ci.worker.captured_case import case_of
 from opsdebug_ci.worker.exceptions import facts_of
-from opsdebug_ci.worker.input_table import held_inputs, memory_of
+from opsdebug_ci.worker.input_table import HeldInputs, held_inputs, memory_of
 from opsdebug_ci.worker.machine import identify
 
 ROOM_BYTES = MOST_BYTES - 2 * MIB
@@ -86,15 +86,31 @@ def raised(case_id: str, error: Exception) -> Seen:
 
 def unhealthy(case_id: str, position: int, output: torch.Tensor) -> Seen:
     """A call whose output has NaN or infinities though its inputs have none."""
-    found = count(output, Limits(magnitude=torch.finfo(output.dtype).max))
-    bad = found.nan + found.infinite
-    name = f"out{position}"
-    first = found.first or ()
-    mismatches = [("nan", found.nan), ("+inf", found.infinite)]
-    nothing = Quantiles(p50=None, p95=None, p99=None, max=None)
-    accuracy = Accuracy(
+    name, found = f"out{position}", count(output, Limits(magnitude=torch.finfo(output.dtype).max))
+    facts = TensorFacts(shape=tuple(output.shape), dtype=str(output.dtype).removeprefix("torch."))
+    reading = OutputReading(
+        name=name,
+        kind=Kind.AUTO,
+        actual=facts,
+        expected=facts,
+        used=ReferenceKind.TORCH,
+        accuracy=_accuracy(name, output.numel(), found),
+        rejected=found.nan + found.infinite,
+        disputed=0,
+        votes=(),
+        confidence=Confidence.LOW,
+    )
+    statement = f"`{name}` has {found.nan} NaN and {found.infinite} infinities in a service; its inputs have none"
+    observation = Observation(case_id=case_id, status=Status.RAN, outputs=(reading,))
+    return observation, _finding(Cause.NAN_INF_HANDLING, 0.5, statement)
+
+
+def _accuracy(name: str, compared: int, found: Counts) -> Accuracy:
+    """What one look at an output tells: classes, and nothing of sizes."""
+    bad, nothing = found.nan + found.infinite, Quantiles(p50=None, p95=None, p99=None, max=None)
+    return Accuracy(
         output=name,
-        compared=output.numel(),
+        compared=compared,
         cosine=None,
         max_abs_err=None,
         max_abs_index=None,
@@ -106,29 +122,13 @@ def unhealthy(case_id: str, position: int, output: torch.Tensor) -> Seen:
         over_tolerance=bad,
         over_worst_case=bad,
         class_mismatches=tuple(
-            ClassMismatch(expected="normal", actual=actual, count=number, first_index=first)
-            for actual, number in mismatches
+            ClassMismatch(expected="normal", actual=actual, count=number, first_index=found.first or ())
+            for actual, number in (("nan", found.nan), ("+inf", found.infinite))
             if number
         ),
         worst=None,
         bound=BOUND,
     )
-    facts = TensorFacts(shape=tuple(output.shape), dtype=str(output.dtype).removeprefix("torch."))
-    reading = OutputReading(
-        name=name,
-        kind=Kind.AUTO,
-        actual=facts,
-        expected=facts,
-        used=ReferenceKind.TORCH,
-        accuracy=accuracy,
-        rejected=bad,
-        disputed=0,
-        votes=(),
-        confidence=Confidence.LOW,
-    )
-    statement = f"`{name}` has {found.nan} NaN and {found.infinite} infinities in a service; its inputs have none"
-    observation = Observation(case_id=case_id, status=Status.RAN, outputs=(reading,))
-    return observation, _finding(Cause.NAN_INF_HANDLING, 0.5, statement)
 
 
 def captured(
@@ -145,16 +145,11 @@ def captured(
     case = case_of(operator, arguments)
     observation, finding = observe(case.id)
     held = held_inputs(arguments)
-    table, notes = held.table, ["captured in a service"]
-    blobs: dict[str, Data] = {}
+    table = held.table
+    notes, blobs = _kept(held, values)
     if not values:
-        notes.append("values are private: hashes only, so it cannot be replayed")
         table, observation = withheld_table(table), observation_without_values(observation)
         finding = finding_without_values(finding)
-    elif table.size_bytes > ROOM_BYTES:
-        notes.append(f"its inputs take {table.size_bytes} bytes; at most {ROOM_BYTES} are kept")
-    else:
-        blobs = {entry.sha256: memory_of(storage) for entry, storage in zip(table.storages, held.storages, strict=True)}
     manifest = BundleManifest(
         schema=BUNDLE_SCHEMA,
         tool_version=opsdebug_ci.__version__,
@@ -171,9 +166,20 @@ def captured(
         source=_source(operator),
         machine=_machine(),
         environment=settings_of(os.environ),
-        notes=tuple(notes),
+        notes=notes,
     )
     return Captured(manifest=replace(portable(manifest, Path.cwd()), case=case, inputs=table), blobs=blobs)
+
+
+def _kept(held: HeldInputs, values: bool) -> tuple[tuple[str, ...], dict[str, Data]]:
+    """What a reader must know, and the storages that may be kept."""
+    told = "captured in a service"
+    if not values:
+        return (told, "values are private: hashes only, so it cannot be replayed"), {}
+    if held.table.size_bytes > ROOM_BYTES:
+        return (told, f"its inputs take {held.table.size_bytes} bytes; at most {ROOM_BYTES} are kept"), {}
+    pairs = zip(held.table.storages, held.storages, strict=True)
+    return (told,), {entry.sha256: memory_of(storage) for entry, storage in pairs}
 
 
 def keep_bundle(call: Captured, directory: Path) -> Path:
