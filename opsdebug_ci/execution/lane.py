@@ -13,7 +13,7 @@ from typing import TypeVar, final
 from opsdebug_ci.errors import EnvironmentLimitError, WorkerError
 from opsdebug_ci.execution.death import Death, Ending, observe_death
 from opsdebug_ci.execution.launch import Launcher
-from opsdebug_ci.execution.lost_device import alone_if_lost
+from opsdebug_ci.execution.lost_device import alone_if_lost, lost_device
 from opsdebug_ci.execution.worker_client import WorkerClient
 from opsdebug_ci.model import Case, Catalogue, Observation, Phase, Status
 from opsdebug_ci.model.attribution import Attribution
@@ -129,6 +129,8 @@ class Lane:
         except (WorkerError, EnvironmentLimitError) as fault:
             return Observation(case_id=case.id, status=Status.WORKER_BROKEN, reason=fault.message)
         if not isinstance(answer, Death):
+            if isinstance(answer, Observation) and lost_device(answer):
+                self.retire()  # whatever came next would fail of the same loss
             return answer
         known = _told_before(answer)
         return observe_death(case, answer) if known is None or known.case_id != case.id else known
