@@ -51,6 +51,9 @@ COMPARED = 3
 UNDONE = 2
 """Phases whose ends are compared, the last one first, before the search is made again."""
 
+MOST_WIDE = 4
+"""Candidates at a time at most: those beyond the first that fails alike are paid for as well."""
+
 STRICT_RESERVE = 0.05
 """Share of the budget that is left for the end where every candidate's cause has been compared already."""
 
@@ -127,11 +130,12 @@ def minimise(
         budget: how much may be spent.
         keep: holds the inputs of a case, so that their values can be reduced; None: they are not.
         state: file that every run is written to before it begins, and that is gone on from.
-        width: candidates run at a time.
+        width: candidates run at a time, as far as that helps.
 
     Raises:
         UsageError: `state` holds something else.
     """
+    width = max(1, min(width, MOST_WIDE))
     ledger = Ledger(trials, start, budget=budget or Budget(), clock=clock, state=state, width=width)
     return _Minimiser(start, ledger, space, keep).run()
 
