@@ -136,8 +136,11 @@ def ran(*outputs, answered="precise torch", **facts):
     return Observation(case_id="", status=Status.RAN, outputs=outputs, references=references(answered), **facts)
 
 
-def process(phase="function", signal="SIGSEGV", exit_code=None):
-    return ProcessFacts(signal=signal, exit_code=exit_code, phase=Phase(phase), detail=None, log_tail="last words")
+def process(phase="function", signal="SIGSEGV", exit_code=None, place=None):
+    words = "last words"
+    return ProcessFacts(
+        signal=signal, exit_code=exit_code, phase=Phase(phase), detail=None, log_tail=words, place=place
+    )
 
 
 def ended(status="crashed", **facts):

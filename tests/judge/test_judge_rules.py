@@ -39,6 +39,11 @@ PLANTED = {
         "the operator raised ValueError: bad shape (at ops.py:7 softmax)",
     ),
     "crash": (ended("crashed", process=process()), "crash_segfault", "the process died of SIGSEGV in phase function"),
+    "crash in a known line": (
+        ended("crashed", process=process(place="ops.py:20")),
+        "crash_segfault",
+        "the process died of SIGSEGV in phase function (at ops.py:20)",
+    ),
     "exit": (
         ended("crashed", process=process(signal=None, exit_code=3)),
         "crash_segfault",

@@ -24,7 +24,8 @@ def crash(subject: Subject) -> Iterator[Finding]:
     if process is None:
         yield subject.finding(Cause.CRASH_SEGFAULT, 0.5, "the worker process died", {}, blame=blame)
         return
-    statement = f"the process died of {_manner(process)} {phase_text(process)}"
+    at = "" if process.place is None else f" (at {process.place})"
+    statement = f"the process died of {_manner(process)} {phase_text(process)}{at}"
     confidence = 0.8
     if surfaced_later(observation):
         statement += ", after the operator had run: most likely it overwrote memory, less likely that step is at fault"
@@ -46,6 +47,7 @@ def process_evidence(process: ProcessFacts | None) -> dict[str, EvidenceValue]:
         "exit_code": process.exit_code,
         "phase": str(process.phase),
         "detail": process.detail,
+        "place": process.place,
         "log_tail": process.log_tail[-LOG_LENGTH:],
     }
 
