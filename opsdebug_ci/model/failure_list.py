@@ -46,7 +46,7 @@ class FailureCause:
     """One cause of failures, over all runs."""
 
     fingerprint: str
-    """Versioned identity, as in the newest run that has it."""
+    """Versioned identity: its own, not that of a symptom merged into it."""
 
     members: tuple[str, ...]
     """Every fingerprint it has been recorded under, or that was merged into it."""

@@ -8,7 +8,7 @@ Decides which records are one cause and which bundle stands for it. Runs nothing
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from opsdebug_ci.errors import UsageError
@@ -106,14 +106,30 @@ def _causes(configuration: Configuration, entries: Sequence[Entry], now: datetim
 
 
 def _joined(recorded: Sequence[RecordedCause]) -> list[list[RecordedCause]]:
-    """Fingerprints that are one cause, newest first: some group has merged them."""
-    joined: list[list[RecordedCause]] = []
+    """Fingerprints that are one cause, the one that speaks for them first: some group has merged them.
+
+    A symptom that groups of two causes have claimed belongs to neither, so that it cannot make them one.
+    """
+    claims: dict[str, list[str]] = {}
     for record in recorded:
-        mine = {record.fingerprint, *_members(record)}
-        shared = [others for others in joined if any(mine & {o.fingerprint, *_members(o)} for o in others)]
-        together = [other for others in shared for other in others]
-        joined = [others for others in joined if others not in shared] + [[*together, record]]
-    return joined
+        for member in _members(record):
+            if member != record.fingerprint:
+                claims.setdefault(member, []).append(record.fingerprint)
+    joined: dict[str, list[RecordedCause]] = {}
+    for record in recorded:
+        joined.setdefault(_lead(record.fingerprint, claims), []).append(record)
+    return [sorted(mine, key=lambda record: record.fingerprint != lead) for lead, mine in joined.items()]
+
+
+def _lead(fingerprint: str, claims: Mapping[str, Sequence[str]]) -> str:
+    """Who speaks for a fingerprint; of several that claim each other, the first in order."""
+    path = [fingerprint]
+    while len(claims.get(path[-1], ())) == 1:
+        claimed = claims[path[-1]][0]
+        if claimed in path:
+            return min(path[path.index(claimed) :])
+        path.append(claimed)
+    return path[-1]
 
 
 def _members(record: RecordedCause) -> tuple[str, ...]:
@@ -121,36 +137,35 @@ def _members(record: RecordedCause) -> tuple[str, ...]:
 
 
 def _recorded(records: Sequence[RecordedCause], entries: Sequence[Entry]) -> FailureCause:
-    newest = records[0]
+    lead, told = records[0], records[0].group
     members = tuple(dict.fromkeys(key for record in records for key in (record.fingerprint, *_members(record))))
     mine = [entry for entry in entries if entry.manifest is not None and entry.manifest.fingerprint in members]
-    first = min((record.first for record in records), key=lambda seen: seen.at or "")
-    told = newest.group
-    wanted = [found for found in (told.bundle if told is not None else None, newest.bundle) if found is not None]
-    state = CauseState.OPEN
-    if any(record.accepted for record in records):
-        state = CauseState.ACCEPTED
-    elif all(record.gone for record in records):
-        state = CauseState.NOT_SEEN
+    bundles = (None if told is None else told.bundle, lead.bundle, *(entry.sha256 for entry in _smallest_first(mine)))
     return FailureCause(
-        fingerprint=newest.fingerprint,
+        fingerprint=lead.fingerprint,
         members=members,
-        operator=newest.operator,
-        cause=newest.cause if told is None else str(told.cause),
-        statement=newest.statement if told is None else told.statement,
+        operator=lead.operator,
+        cause=lead.cause if told is None else str(told.cause),
+        statement=lead.statement if told is None else told.statement,
         cases=len(frozenset().union(*(record.cases for record in records))),
         runs=len(frozenset().union(*(record.runs for record in records))),
-        first=first,
-        last=newest.last,
-        state=state,
-        representative=_representative(mine, newest.case_name),
-        bundle=next(iter([*wanted, *(entry.sha256 for entry in _smallest_first(mine))]), None),
+        first=min((record.first for record in records), key=lambda seen: seen.at or ""),
+        last=max((record.last for record in records), key=lambda seen: seen.at or ""),
+        state=_state(records),
+        representative=_representative(mine, lead.case_name),
+        bundle=next(filter(None, bundles), None),
         bundles=tuple(entry.sha256 for entry in mine),
         separators=() if told is None else told.separators,
         boundary=None if told is None else told.boundary,
         why="" if told is None else told.why,
         identity=None if told is None else told.identity,
     )
+
+
+def _state(records: Sequence[RecordedCause]) -> CauseState:
+    if any(record.accepted for record in records):
+        return CauseState.ACCEPTED
+    return CauseState.NOT_SEEN if all(record.gone for record in records) else CauseState.OPEN
 
 
 def _bundled(entries: Sequence[Entry]) -> FailureCause:

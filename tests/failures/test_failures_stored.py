@@ -88,6 +88,21 @@ def test_merged_fingerprints_are_one_cause(settings: Configuration) -> None:
     assert [(c.first.commit, c.last.commit, c.cases) for c in document.causes] == [("c1", "c2", 2), ("c2", "c2", 1)]
 
 
+def test_a_symptom_that_two_causes_claim_makes_them_not_one(tmp_path: Path) -> None:
+    recorded(tmp_path, "r1", "c1", f"add:fail/{LEAD}", grouped(LEAD, CHILD), day="2026-11-01")
+    recorded(tmp_path, "r2", "c2", f"add:fail/{OTHER}", grouped(OTHER, CHILD), day="2026-11-02")
+    recorded(tmp_path, "r3", "c3", f"add:fail/{CHILD}", grouped(CHILD), day="2026-11-03")
+    causes = list_failures(Configuration(root=tmp_path), NOW).causes
+    assert {cause.fingerprint for cause in causes} == {LEAD, OTHER, CHILD}
+
+
+def test_causes_that_claim_each_other_are_one(tmp_path: Path) -> None:
+    recorded(tmp_path, "r1", "c1", f"add:fail/{LEAD}", grouped(LEAD, CHILD), day="2026-11-01")
+    recorded(tmp_path, "r2", "c2", f"add:fail/{CHILD}", grouped(CHILD, LEAD), day="2026-11-02")
+    (only,) = list_failures(Configuration(root=tmp_path), NOW).causes
+    assert (only.fingerprint, only.first.commit, only.last.commit, only.runs) == (LEAD, "c1", "c2", 2)
+
+
 def test_one_operator_can_be_asked_about(settings: Configuration) -> None:
     assert [cause.operator for cause in list_failures(settings, NOW, "mul").causes] == ["mul"]
     assert list_failures(settings, NOW, "gelu").causes == ()
