@@ -18,14 +18,15 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent / "store"), str(HERE.parent / "cli"), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE.parent / name) for name in ("store", "cli", "pipeline")] + [str(HERE.parents[1])]
 
-from cli_notation import await_none_in, project  # noqa: E402 - found through the path above
+from cli_notation import await_none_in  # noqa: E402 - found through the path above
+from pipeline_notation import WRONG, repository  # noqa: E402 - as above
 from store_wholeness import broken_bundles, broken_parts  # noqa: E402 - as above
 
 from opsdebug_ci.store.query import query  # noqa: E402 - as above
 
-COMMAND = (sys.executable, "-m", "opsdebug_ci", "ci", "--stage", "smoke", "--operators", "wrong,twice")
+COMMAND = (sys.executable, "-m", "opsdebug_ci", "ci", "--stage", "smoke")
 
 
 def run(place: Path, after_s: float | None) -> tuple[int, float]:
@@ -45,8 +46,11 @@ def main(moments: int) -> int:
     """Kill that many runs; 1 if anything was ever broken."""
     draws = random.Random(7)
     with tempfile.TemporaryDirectory() as directory:
-        place = project(Path(directory) / "project", "wrong", "twice")
-        _, whole_s = run(place, None)
+        place = repository(Path(directory), wrong=WRONG).directory
+        code, whole_s = run(place, None)
+        if code != 1:
+            print(f"the first run ended with {code}; wanted 1: the operator is wrong")  # noqa: T201 - a script
+            return 1
         print(f"a whole run takes {whole_s:.1f} s")  # noqa: T201 - a script
         broken: list[str] = []
         killed = 0

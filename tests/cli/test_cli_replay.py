@@ -1,0 +1,67 @@
+"""`opsdebug replay` in real processes: documents, refusals, exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from cli_notation import EVERYDAY, opsdebug, project, scrub
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "opsdebug.replay.1.json"
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a failing run of a project left."""
+    directory = project(tmp_path_factory.mktemp("replay") / "project", "wrong")
+    ended = opsdebug("run", "wrong", *EVERYDAY, "--json", at=directory)
+    assert ended.code == 1, ended.err
+    [observation] = json.loads(ended.out)["observations"]
+    [found] = directory.glob(f".opsdebug/bundles/*/{observation['bundle']}.opsbundle")
+    return found
+
+
+@pytest.fixture(scope="module")
+def place(bundle: Path) -> Path:
+    """The project."""
+    return bundle.parents[3]
+
+
+def test_a_run_leaves_a_bundle_whose_hash_replays_it(place: Path, bundle: Path) -> None:
+    ended = opsdebug("replay", bundle.stem[:9], "--times", "2", "--json", at=place)
+    assert ended.code == 1, ended.err
+    document = json.loads(ended.out)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(document)
+    [found] = document["bundles"]
+    assert (document["schema"], document["exit_code"]) == ("opsdebug.replay/1", 1)
+    assert (found["sha256"], found["outcome"], found["counts"]["reproduced"]) == (bundle.stem, "reproduced", 2)
+    assert found["source"].startswith("kernels.py:")
+    assert found["differences"] == []
+
+
+def test_a_damaged_file_is_refused_before_any_worker_starts(place: Path, bundle: Path) -> None:
+    data = bytearray(bundle.read_bytes())
+    data[-200] ^= 1
+    (place / "sent.opsbundle").write_bytes(data)
+    ended = opsdebug("replay", "sent.opsbundle", at=place)
+    assert ended.code == 2
+    assert ended.out.startswith("REPLAY: refused: ")
+    assert "cases" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "no bundle is named; wanted files, beginnings of sha256, or `--all`"),
+        (("--all", "abc"), "bundles are named and `--all` is given; wanted files, beginnings of sha256, or `--all`"),
+        (("none/such.opsbundle",), "`none/such.opsbundle` is no file; wanted a bundle"),
+        (("ffffff",), "no bundle starts with `ffffff` in `.opsdebug` and store `PLACE/baselines`; wanted"),
+        (("nonsense",), "`nonsense` is neither a file nor the beginning of a sha256; wanted one of both"),
+    ],
+)
+def test_mistakes(place: Path, arguments: tuple[str, ...], said: str) -> None:
+    ended = opsdebug("replay", *arguments, at=place)
+    assert ended.code == 2
+    assert said in scrub(ended.err, place=place)
