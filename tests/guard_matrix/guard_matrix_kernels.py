@@ -26,6 +26,10 @@ Facts = frozenset[tuple[str, ...]]
 
 NOTHING: Facts = frozenset()
 
+VALUES = "around whole numbers lie only values of the tensor, so that indices stay valid; none of them shows here"
+TIMES_ZERO = "0 times any whole number is 0"
+NO_TRACE = "no trace is left; watched pages see it"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
@@ -115,6 +119,12 @@ def _dense(tensor: torch.Tensor) -> set[int]:
     return {i * tensor.element_size() for i in range(tensor.numel())}
 
 
+def _written_densely(out: torch.Tensor) -> Facts:
+    """Every element that lands in a gap is one of `out` that is never written."""
+    strayed = _written(_dense)(out)
+    return strayed | {("unwritten",)} if strayed else NOTHING
+
+
 def _copied_densely(x: torch.Tensor, out: torch.Tensor) -> None:
     strays.copy(x, out, dense=True)
 
@@ -139,7 +149,7 @@ WRITING = (
         )
     ),
     Kernel(name="tiles without a mask", function=_tiled, into=True, found=_written(_tiles)),
-    Kernel(name="copy as if contiguous", function=_copied_densely, into=True, found=_written(_dense)),
+    Kernel(name="copy as if contiguous", function=_copied_densely, into=True, found=_written_densely),
 )
 
 
@@ -168,20 +178,28 @@ def _read(distances: Callable[[torch.Tensor], set[int]]) -> Callable[[torch.Tens
     return found
 
 
+def _around(x: torch.Tensor) -> set[float]:
+    """What lies around whole numbers: the smallest and the largest of the tensor's own, so that indices stay valid."""
+    return {0.0, 1.0} if x.dtype is torch.bool else {x.double().min().item(), x.double().max().item()}
+
+
 def _sum_hidden(x: torch.Tensor) -> str | None:
-    return "around whole numbers lie only values of the tensor, of which it has one" if _whole(x) and _single(x) else None
+    alike = _whole(x) and x.numel() and len(_around(x)) == 1
+    return VALUES if alike else None
 
 
-def _single(x: torch.Tensor) -> bool:
-    return x.unique().numel() == 1
+def _largest_hidden(x: torch.Tensor) -> str | None:
+    reached = _whole(x) and x.numel() and max(_around(x)) <= x.double().max()
+    return VALUES if reached else None
 
 
-def _extreme_hidden(x: torch.Tensor) -> str | None:
-    return "around whole numbers lie only values of the tensor, none beyond its extremes" if _whole(x) else None
+def _smallest_hidden(x: torch.Tensor) -> str | None:
+    reached = _whole(x) and x.numel() and min(_around(x)) >= x.double().min()
+    return VALUES if reached else None
 
 
 def _times_zero(x: torch.Tensor) -> str | None:
-    return "0 times any whole number is 0" if _whole(x) else None
+    return TIMES_ZERO if _whole(x) else None
 
 
 READING = (
@@ -197,11 +215,11 @@ READING = (
         )
         for name, how, weight, where, distance, hidden in (
             ("sum", "sum", 1.0, "behind the end", strays.behind, _sum_hidden),
-            ("largest", "largest", 1.0, "behind the end", strays.behind, _extreme_hidden),
-            ("smallest", "smallest", 1.0, "behind the end", strays.behind, _extreme_hidden),
+            ("largest", "largest", 1.0, "behind the end", strays.behind, _largest_hidden),
+            ("smallest", "smallest", 1.0, "behind the end", strays.behind, _smallest_hidden),
             ("masked sum", "sum", 0.0, "behind the end", strays.behind, _times_zero),
             ("sum", "sum", 1.0, "before the start", _before, _sum_hidden),
-            ("largest", "largest", 1.0, "before the start", _before, _extreme_hidden),
+            ("largest", "largest", 1.0, "before the start", _before, _largest_hidden),
         )
     ),
     Kernel(name="sum as if contiguous", function=_sum_densely, found=_read(_dense)),
@@ -322,8 +340,13 @@ def _touched(how: str) -> Callable[[torch.Tensor], torch.Tensor]:
     return call
 
 
+def _traced(x: torch.Tensor) -> Facts:
+    """What watched pages see."""
+    return frozenset({("touch", "x")}) if x.numel() else NOTHING
+
+
 TRACELESS = tuple(
-    Kernel(name=name, function=_touched(how), hidden=lambda x: "it leaves no trace; watched pages see it")
+    Kernel(name=name, function=_touched(how), found=_traced, hidden=lambda x: NO_TRACE)
     for name, how in (
         ("a byte behind the end is read and not used", "read"),
         ("a byte behind the end is copied onto itself", "copy_back"),
