@@ -33,6 +33,9 @@ class _Before:
     appeared: int
     """How often unhealthy values had appeared before it."""
 
+    stale: bool
+    """What is unhealthy in them is only what memory held that it writes."""
+
 
 class HealthWatch:
     """Looks at all of every checkpoint, call and launch of a run; nothing is kept but counts."""
@@ -67,10 +70,11 @@ class HealthWatch:
         if node.views or node.allocates or self._looking or self._done:
             return None
         written = {id(value) for value in tensors_written(node, args, kwargs)}
-        read = [
-            self._argument(name, value, is_written=id(value) in written) for value in tensors_read(node, args, kwargs)
-        ]
-        return _Before(read=read, appeared=self._appeared)
+        given = tensors_read(node, args, kwargs)
+        read = [self._argument(name, value, is_written=id(value) in written) for value in given]
+        sick = [value for value, counts in zip(given, read, strict=True) if counts.any]
+        stale = [id(value) in written and self._storages.of(value) is Known.FRESH for value in sick]
+        return _Before(read=read, appeared=self._appeared, stale=bool(stale) and all(stale))
 
     def after(self, name: str, node: Node, remembered: _Before | None, made: list[Any]) -> None:
         """Judge what a call made."""
@@ -81,13 +85,14 @@ class HealthWatch:
         elif remembered is not None and results:
             inner = node.custom and self._appeared > remembered.appeared  # a step inside it is to blame
             before = [replace(HEALTHY, nan=1, infinite=1)] if inner else remembered.read
-            self._judge(name, StepSource.CALL, results, before)
+            self._judge(name, StepSource.CALL, results, before, stale=remembered.stale)
 
     def launching(self, tensors: list[torch.Tensor]) -> list[tuple[torch.Tensor, Counts]]:
         """Judge what a kernel may read: what was written by somebody."""
         if self._done:
             return []
-        return [(value, count(value, self._limits)) for value in tensors if has_health(value)]
+        floats = [value for value in map(self._storages.as_written, tensors) if has_health(value)]
+        return [(value, count(value, self._limits)) for value in floats]
 
     def launched(self, name: str, remembered: list[tuple[torch.Tensor, Counts]], tensors: list[torch.Tensor]) -> None:
         """Judge what it left in those that it seems to have written."""
@@ -142,11 +147,13 @@ class HealthWatch:
                 self._storages.note(value, Known.SICK)
         return counts
 
-    def _judge(self, name: str, source: StepSource, results: Sequence[Any], before: list[Counts]) -> None:
+    def _judge(
+        self, name: str, source: StepSource, results: Sequence[Any], before: list[Counts], *, stale: bool = False
+    ) -> None:
         for result in results:
             counts = self._counts(result)
             appears = self._note(name, source, result, counts, before)
-            if not counts.any or appears or self._storages.of(result) is not Known.FRESH:
+            if not counts.any or appears or not stale:
                 self._storages.note_result(result, sick=counts.any)
         self.looked_at += bool(results)
 

@@ -32,15 +32,27 @@ class Storages:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[StorageWeakRef, Known]] = {}
+        self._dtypes: dict[int, torch.dtype] = {}
 
     def of(self, tensor: torch.Tensor) -> Known | None:
         """What is known of a tensor's storage; None: nothing."""
         found = self._known.get(tensor.untyped_storage()._cdata)
         return None if found is None else found[1]
 
+    def as_written(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor of integers as the floats its storage was last seen to hold, where they are as wide.
+
+        Kernels may be handed the bits of a format they convert themselves.
+        """
+        dtype = self._dtypes.get(tensor.untyped_storage()._cdata)
+        if dtype is None or tensor.is_floating_point() or dtype.itemsize != tensor.dtype.itemsize:
+            return tensor
+        return tensor.view(dtype)
+
     def note(self, tensor: torch.Tensor, known: Known) -> None:
         """Remember it."""
         storage = tensor.untyped_storage()
+        self._dtypes[storage._cdata] = tensor.dtype
         # The weak reference keeps the storage's address from being given to another one, not its memory.
         self._known[storage._cdata] = (StorageWeakRef(storage), known)  # type: ignore[no-untyped-call]  # torch leaves it untyped
 

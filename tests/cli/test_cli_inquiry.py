@@ -124,11 +124,12 @@ def test_an_operator_that_dies_is_reported_as_run_does(command: str, operator: s
 
 def test_a_right_operator_is_said_to_have_nothing_bad(place: Path) -> None:
     attributed = opsdebug("attribute", "sums", *EVERYDAY, at=place)
-    traced = opsdebug("trace", "sums", *EVERYDAY, "--checkpoint_mode", "all", "--json", at=place)
+    traced = opsdebug("trace", "sums", *EVERYDAY, "--checkpoint_mode", "all", "--bisect", "--json", at=place)
     assert attributed.code == traced.code == 0
     assert attributed.out.startswith("ATTRIBUTE: no element of `out0` is bad, in the region or outside it\n")
     document = checked(traced, "opsdebug.trace.1")
     assert document["first_bad"] is None
+    assert (document["bisections"], document["notes"][0]) == ([], "nothing to bisect: every output is right")
     assert [(step["name"], step["zone"]) for step in document["steps"]] == [
         ("sum", "green"),
         ("add", "green"),

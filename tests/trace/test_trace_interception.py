@@ -129,6 +129,20 @@ def test_fresh_memory_is_no_news_until_it_is_read() -> None:
     ]
 
 
+def test_what_fresh_memory_held_is_told_from_what_is_written_into_a_part_of_it() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        held = torch.empty(3)
+        held.numpy()[...] = float("nan") if x.numel() == 2 else 0.0
+        held[torch.tensor([0, 1])] = y
+        return held * 1.0
+
+    assert flows(function, PLUS, PLUS)[-2:] == [
+        "appear call memory that no step wrote, read by mul",
+        "propagate call mul",
+    ]
+    assert flows(function, torch.ones(1), torch.log(MINUS))[-2:] == ["propagate call index_put_", "propagate call mul"]
+
+
 def test_a_write_outside_torch_is_told_where_it_is_read() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         y = x * 2.0
@@ -212,6 +226,20 @@ def test_a_kernel_that_hands_on_or_is_healthy_is_not_blamed() -> None:
         "propagate launch doubles",
     ]
     assert flows(lambda x: kernels.run(kernels.doubles, x, torch.log(-x)), PLUS)[-1] == "disappear launch doubles"
+
+
+@needs_triton
+def test_a_kernel_that_is_handed_bits_is_looked_at_as_what_they_stand_for() -> None:
+    import trace_kernels as kernels  # noqa: PLC0415 - needs Triton
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        kernels.run(kernels.copies, x.view(torch.int16), out.view(torch.int16))
+        return out * 1.0
+
+    x = torch.tensor([float("nan"), 1.0], dtype=torch.bfloat16)
+    assert flows(function, x) == ["propagate launch copies", "propagate call mul"]
+    assert flows(function, torch.ones(2, dtype=torch.bfloat16)) == []
 
 
 @needs_triton

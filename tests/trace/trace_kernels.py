@@ -23,6 +23,13 @@ def doubles(x, out, n, SIZE: tl.constexpr):
     tl.store(out + at, 2.0 * tl.load(x + at, mask=at < n), mask=at < n)
 
 
+@jit
+def copies(x, out, n, SIZE: tl.constexpr):
+    """The bits of x."""
+    at = tl.arange(0, SIZE)
+    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
 def run(kernel, x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
     out = torch.empty_like(x) if out is None else out
     with launching():
