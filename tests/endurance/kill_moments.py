@@ -54,12 +54,13 @@ def main(moments: int) -> int:
         print(f"a whole run takes {whole_s:.1f} s")  # noqa: T201 - a script
         broken: list[str] = []
         killed = 0
-        for _ in range(moments):
+        for moment in range(moments):
             code, _ = run(place, draws.uniform(0, whole_s))
             killed += code == -signal.SIGKILL
             left = await_none_in(place, 10.0)
             broken += [f"process {pid} is left" for pid in left]
             broken += broken_parts(place / "baselines") + broken_bundles(place / ".opsdebug" / "bundles")
+            print(f"{moment + 1}: ended with {code}; broken so far: {broken or 'nothing'}", flush=True)  # noqa: T201 - a script
         before = query(place / "baselines", "select count(*) from runs").rows[0][0]
         code, _ = run(place, None)
         after = query(place / "baselines", "select count(*) from runs").rows[0][0]
