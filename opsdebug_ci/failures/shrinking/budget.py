@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import TypeVar, final
+
+Result = TypeVar("Result")
 
 Clock = Callable[[], float]
 """Seconds, never going back."""
@@ -39,6 +41,8 @@ class Account:
         """Share of the budget that is kept for final runs."""
         self._clock = clock
         self._began = clock() - seconds
+        self._running = 0.0
+        self._ran = 0
 
     @property
     def seconds(self) -> float:
@@ -51,6 +55,16 @@ class Account:
         return self.seconds / self._budget.seconds if self._budget.seconds else 1.0
 
     def affords(self, *, final: bool) -> bool:
-        """Whether one more run is allowed; the last ones only where it is final."""
+        """Whether there is room for one more run of average length; in the reserve only where it is final."""
         share = 1.0 if final else 1.0 - self.reserved
-        return self.trials < share * self._budget.trials and self.seconds < share * self._budget.seconds
+        average = self._running / self._ran if self._ran else 0.0
+        return self.trials < share * self._budget.trials and self.seconds + average < share * self._budget.seconds
+
+    def timed(self, run: Callable[[], Result]) -> Result:
+        """What `run` gives; its time counts towards the average."""
+        began = self._clock()
+        try:
+            return run()
+        finally:
+            self._running += self._clock() - began
+            self._ran += 1

@@ -198,7 +198,7 @@ class Ledger:
         # (3) written down, then run
         if begun:
             self.save()
-            for run, trial in zip(begun, _together(begun), strict=True):
+            for run, trial in zip(begun, self.account.timed(lambda: _together(begun)), strict=True):
                 self._settle(run.name, trial)
         return [self._settled.get(run.name, UNSETTLED) for run in runs]
 
