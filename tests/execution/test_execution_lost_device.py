@@ -8,8 +8,9 @@ from pathlib import Path
 from conftest import make_case
 
 from opsdebug_ci.execution import Limits, WorkerPool
-from opsdebug_ci.model import Status
+from opsdebug_ci.model import Observation, Status
 from opsdebug_ci.model.device_fault import context_lost
+from opsdebug_ci.model.message import RunCase
 
 ILLEGAL = "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronously reported"
 
@@ -56,6 +57,8 @@ def test_the_victim_of_a_lost_context_is_asked_again_alone(tmp_path: Path) -> No
         pool.describe(["ops.py"], tmp_path)
         cases = [make_case("loses"), make_case("twice"), make_case("illegal"), make_case("twice", seed=1)]
         seen = {(case.operator, case.seed): observation for case, observation in pool.run(cases)}
+        asked = [RunCase(case=make_case(name), explaining=False) for name in ("illegal", "twice")]
+        later = [pool.about(request, Observation).status for request in asked]
     # (1) the victim is right alone, and what its first process came to is told
     assert [output.rejected for output in seen["twice", 0].outputs] == [0]
     said = ILLEGAL.splitlines()[0]
@@ -67,6 +70,8 @@ def test_the_victim_of_a_lost_context_is_asked_again_alone(tmp_path: Path) -> No
     )
     # (3) what follows runs in a process of its own
     assert (seen["twice", 1].status, seen["twice", 1].rerun) == (Status.RAN, None)
+    # (4) so does what is asked in any other way
+    assert later == [Status.RAISED, Status.RAN]
 
 
 def test_only_errors_that_last_count() -> None:
