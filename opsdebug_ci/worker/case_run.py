@@ -35,15 +35,14 @@ from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.differences import observe
 from opsdebug_ci.worker.domain import check_domain
-from opsdebug_ci.worker.exceptions import facts_of
+from opsdebug_ci.worker.exceptions import broken_inputs, facts_of
 from opsdebug_ci.worker.hunt import Catch, hunt
-from opsdebug_ci.worker.input_table import table_of
 from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import LaunchReading
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.pairing import beside
-from opsdebug_ci.worker.preservation import inputs_of, with_digest
+from opsdebug_ci.worker.preservation import inputs_of, telling_digest
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties import is_everyday, readings
@@ -92,8 +91,7 @@ def _run(
         with isolated(case.seed):
             check_domain(operator, case)
             made = inputs_of(operator, case, request.inputs) if arguments is None else arguments
-            digest = None if trail is _silent else table_of(made).digest
-            trail = partial(with_digest, trail, digest)
+            trail, digest = (trail, None) if trail is _silent else telling_digest(trail, made)
             subject = operator
             if case.direction is Direction.BACKWARD:
                 trail(Breadcrumb(phase=Phase.REFERENCE, detail="gradients"))
@@ -101,12 +99,7 @@ def _run(
     except Unsupported as refusal:
         return Observation(case_id=case.id, status=Status.SKIPPED, reason=str(refusal) or "unsupported")
     except OpsdebugError as error:
-        return Observation(
-            case_id=case.id,
-            status=Status.INPUTS_BROKEN,
-            reason=": ".join(part for part in (error.message, error.next_step) if part),
-            exception=facts_of(error.__cause__ or error),
-        )
+        return broken_inputs(case.id, error)
     run = _CaseRun(
         declared=operator,
         operator=subject,

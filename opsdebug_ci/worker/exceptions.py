@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import traceback
 
-from opsdebug_ci.model.observation import ExceptionFacts
+from opsdebug_ci.errors import OpsdebugError
+from opsdebug_ci.model.observation import ExceptionFacts, Observation
+from opsdebug_ci.model.vocabulary import Status
 from opsdebug_ci.trace import is_own
 
 MAX_MESSAGE = 2000
@@ -22,6 +24,16 @@ def facts_of(error: BaseException) -> ExceptionFacts:
         message=str(error)[:MAX_MESSAGE],
         frames=tuple(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames),
         place=place_of(error),
+    )
+
+
+def broken_inputs(case_id: str, error: OpsdebugError) -> Observation:
+    """What a case comes to whose inputs cannot be made."""
+    return Observation(
+        case_id=case_id,
+        status=Status.INPUTS_BROKEN,
+        reason=": ".join(part for part in (error.message, error.next_step) if part),
+        exception=facts_of(error.__cause__ or error),
     )
 
 

@@ -22,6 +22,9 @@ from opsdebug_ci.worker.input_table import HeldInputs, held_inputs, memory_of
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.restoration import rebuilt
 
+Trail = Callable[[Breadcrumb], None]
+"""Where breadcrumbs go."""
+
 
 def inputs_of(operator: Operator, case: Case, stored: StoredInputs | None) -> Arguments:
     """The inputs kept from an earlier run of `case`, or fresh ones.
@@ -33,11 +36,16 @@ def inputs_of(operator: Operator, case: Case, stored: StoredInputs | None) -> Ar
     return private_arguments(operator, case) if stored is None else rebuilt(operator, case, stored)
 
 
-def with_digest(trail: Callable[[Breadcrumb], None], digest: str | None, crumb: Breadcrumb) -> None:
-    """Leave a breadcrumb that says what the case runs on, as does what was observed so far."""
-    known = crumb.observation
-    told = known if known is None else replace(known, inputs_digest=digest)
-    trail(replace(crumb, inputs_digest=digest, observation=told))
+def telling_digest(trail: Trail, made: Arguments) -> tuple[Trail, str]:
+    """A trail whose breadcrumbs say what the case runs on, as does what was observed so far; and the digest itself."""
+    digest = held_inputs(made).table.digest
+
+    def leave(crumb: Breadcrumb) -> None:
+        known = crumb.observation
+        told = known if known is None else replace(known, inputs_digest=digest)
+        trail(replace(crumb, inputs_digest=digest, observation=told))
+
+    return leave, digest
 
 
 def keep_inputs(operator: Operator, request: KeepInputs) -> KeptInputs:
