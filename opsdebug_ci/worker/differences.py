@@ -45,8 +45,7 @@ VARIED = Conditions(
     scratch=Fill.COMPLEMENT,
     watched=True,
 )
-QUICK = (Fill.NAN,)
-DEEP = (Fill.NAN, Fill.HIGH, Fill.LOW)
+NUMBERS = {Profile.QUICK: (Fill.NAN,), Profile.DEEP: (Fill.NAN, Fill.HIGH, Fill.LOW)}
 
 QUICK_LAUNCHES = 5
 """Launches the quick profile makes of an operator that shows nothing."""
@@ -141,7 +140,7 @@ class _Plan:
             self._mismatches = differing(base, self._outputs(VARIED))
             if self._mismatches:
                 return
-        for fill in QUICK if self._profile is Profile.QUICK else DEEP:
+        for fill in NUMBERS[self._profile]:
             conditions = _with_numbers(fill)
             if self._may_go_on and differing(base, self._outputs(conditions)):
                 self._tell_apart(VARIED, base, conditions)
@@ -182,8 +181,8 @@ class _Plan:
             found = self._confirmed(start, base, changed)
             if self._mismatches:
                 return
+            any_alone |= found is not None
             if found is not None:
-                any_alone = True
                 self._note(factor, found, start, changed)
         if not any_alone:
             together = self._confirmed(start, base, end)
