@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -11,12 +12,14 @@ import pytest
 from pipeline_notation import CONSTANT, RIGHT, WRONG, Project, pull_request, repository
 from replay_notation import bundles_of, keep
 
+from opsdebug_ci.bundle.archive import packed
+from opsdebug_ci.bundle.manifest import manifest_bytes
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.failures.bundle_reader import parse_bundle
 from opsdebug_ci.model import ObservationDocument, Stage, Verdict
 from opsdebug_ci.model.bundle import BundleManifest, Rate
 from opsdebug_ci.model.document import RunDocument
-from opsdebug_ci.model.replay import ReplayOutcome
+from opsdebug_ci.model.replay import ReplayOutcome, TryCounts
 from opsdebug_ci.pipeline.ci import CiOutcome, run_stage
 from opsdebug_ci.pipeline.replay import ReplayRequest, replay
 from opsdebug_ci.pipeline.replay_places import Entry, Found
@@ -200,22 +203,38 @@ def test_a_spent_budget_and_a_refused_bundle_make_it_incomplete(place: Place) ->
     ]
 
 
+def redrawn(data: bytes) -> bytes:
+    """A bundle without its storages, whose case makes others than it names."""
+    manifest = parse_bundle(data, "it").manifest
+    case = replace(manifest.case, seed=1)
+    observation = replace(manifest.observation, case_id=case.id)
+    changed = replace(manifest, case=case, case_id=case.id, observation=observation, stored=())
+    return packed(manifest_bytes(changed), {})
+
+
 def test_replay_tells_each_outcome(place: Place) -> None:
     names = [place.hashes[operator][:10] for operator in ("mended", "gone", "other")]
-    request = ReplayRequest(names=(*names, place.damaged), tries=1)
+    (place.project.directory / "redrawn.opsbundle").write_bytes(redrawn(place.bundles["wrong"]))
+    request = ReplayRequest(names=(*names, place.damaged, "redrawn.opsbundle"), tries=1)
     document = replay(request, place.project.configuration(), place.project.world())
-    mended, gone, other, _ = document.bundles
+    mended, gone, other, _, drawn_anew = document.bundles
     assert [bundle.outcome for bundle in document.bundles] == [
         ReplayOutcome.NOT_REPRODUCED,
         ReplayOutcome.GONE,
         ReplayOutcome.OTHERWISE,
         ReplayOutcome.REFUSED,
+        ReplayOutcome.REFUSED,
     ]
+    wanted = parse_bundle(place.bundles["wrong"], "it").manifest.inputs.digest[:16]
+    assert re.search(
+        rf"inputs are not those of the bundle: got digest [0-9a-f]{{16}}, wanted {wanted}", drawn_anew.reason
+    )
+    assert drawn_anew.counts == TryCounts()
     assert (mended.place, gone.place) == (".opsdebug", place.store.location)
     assert (mended.source, gone.source) == ("mended.py:11", None)
     assert [failure.count for failure in other.others] == [1]
     assert document.conclusion == (
-        "of 4 bundles 1 not reproduced, 1 failing in another way, 1 refused, 1 without an operator",
+        "of 5 bundles 1 not reproduced, 1 failing in another way, 2 refused, 1 without an operator",
     )
     assert document.exit_code == 2
     assert document.next[-1].endswith(f"replay {place.hashes['mended'][:12]} --times 73")
