@@ -92,7 +92,6 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     _defect("mirror", Cause.ALIASING_INPLACE, "a row is reversed in its own buffer"),
     _defect("running_difference", Cause.ALIASING_INPLACE, "differences overwrite what the next one needs"),
-    _defect("shared", Cause.ALIASING_INPLACE, "a view of the input is returned"),
     _defect("past_row", Cause.OOB_WRITE, "the last vector of each row is stored whole"),
     _defect("before_row", Cause.OOB_WRITE, "an element before the first is written"),
     _defect("c_behind", Cause.OOB_WRITE, "a C loop stores one element behind the last"),

@@ -154,7 +154,6 @@ def test_what_lands_beyond_the_guards_is_not_seen_and_the_reading_says_how_far_t
         ("c_masked_read", {("read", "tail", "x")}),
         ("c_largest_read", {("read", "tail", "x")}),
         ("triton_load", {("read", "tail", "x")}),
-        ("shared", {("alias", "out0", "x")}),
         ("turned", {("layout", "x", "shape"), ("layout", "x", "stride")}),
     ],
 )

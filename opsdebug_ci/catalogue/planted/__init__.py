@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opsdebug_ci.catalogue.planted import (
     addresses,
+    aftermath,
     behaviour,
     compiled,
     edges,
@@ -19,7 +20,6 @@ from opsdebug_ci.catalogue.planted import (
     placement,
     precision,
     semantics,
-    sharing,
     special,
     tails,
     triton_defects,
@@ -37,7 +37,7 @@ _MODULES = (
     extremes,
     memory,
     overruns,
-    sharing,
+    aftermath,
     semantics,
     behaviour,
     endings,
