@@ -7,6 +7,7 @@ Deliberately not what that means; `replay` and `replay_stage` do.
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,6 +77,11 @@ class Attempt:
         """Why the inputs are not those of the bundle; None: they are."""
         self.judgements: list[Judgement] = []
         """What the tries came to, in order of completion; refused ones aside."""
+        self.counts = TryCounts()
+        """How many of each."""
+        self._known: set[int] = set()
+        self._timeouts = 0
+        self._lock = threading.Lock()
         self._until_reproduced = until_reproduced
         self._in_time = in_time
         self._recorded = self._bare(self.manifest.observation)
@@ -89,12 +95,11 @@ class Attempt:
 
     def more(self) -> bool:
         """Whether another try is wanted."""
-        statuses = [judgement.observation.status for judgement in self.judgements]
         counts = self.counts
         return (
             self.refusal is None
             and self._in_time()
-            and statuses.count(Status.TIMED_OUT) < MOST_TIMEOUTS
+            and self._timeouts < MOST_TIMEOUTS
             and counts.unjudged < MOST_UNJUDGED
             and not (self._until_reproduced and counts.reproduced)
         )
@@ -104,10 +109,21 @@ class Attempt:
         refusal = self._refused(observation)
         if refusal is not None:
             self.refusal = refusal
-        else:
-            self.judgements.append(judge(self.manifest.case, observation, self.description.contract))
+            return
+        judgement = judge(self.manifest.case, observation, self.description.contract)
+        known = judgement.verdict in FAILING_VERDICTS and self._shows_it(judgement)
+        with self._lock:
+            self.judgements.append(judgement)
+            if known:
+                self._known.add(id(judgement))
+            self._timeouts += observation.status is Status.TIMED_OUT
+            self.counts = _counted(self.counts, judgement.verdict, known=known)
 
     def reproduces(self, judgement: Judgement) -> bool:
+        """Whether one of the tries shows the recorded failure."""
+        return id(judgement) in self._known
+
+    def _shows_it(self, judgement: Judgement) -> bool:
         """Whether a failing try shows the recorded failure.
 
         Compared without what is only there where causes were looked for, so that tries with and without are alike. In
@@ -117,19 +133,6 @@ class Attempt:
             return True
         bare = self._bare(judgement.observation)
         return same_cause(self._recorded, bare) or (_races(self._recorded) and _races(bare))
-
-    @property
-    def counts(self) -> TryCounts:
-        """How many of each."""
-        failing = [judgement for judgement in self.judgements if judgement.verdict in FAILING_VERDICTS]
-        passed = sum(judgement.verdict is Verdict.PASS for judgement in self.judgements)
-        reproduced = sum(map(self.reproduces, failing))
-        return TryCounts(
-            reproduced=reproduced,
-            otherwise=len(failing) - reproduced,
-            passed=passed,
-            unjudged=len(self.judgements) - len(failing) - passed,
-        )
 
     @property
     def telling(self) -> Judgement | None:
@@ -143,8 +146,7 @@ class Attempt:
 
     def _weight(self, judgement: Judgement) -> tuple[bool, bool, bool, int]:
         failing = judgement.verdict in FAILING_VERDICTS
-        known = failing and self.reproduces(judgement)
-        return known, failing, judgement.verdict is Verdict.PASS, len(judgement.observation.clues)
+        return self.reproduces(judgement), failing, judgement.verdict is Verdict.PASS, len(judgement.observation.clues)
 
     def _refused(self, observation: Observation) -> str | None:
         """Why a try did not run on the inputs of the bundle; None: it did, or the bundle has none."""
@@ -156,6 +158,15 @@ class Attempt:
         if got is not None and got != wanted:
             return f"a try ran on inputs with digest {got}; wanted {wanted}, as the bundle says"
         return observation.reason if observation.status is Status.INPUTS_BROKEN else None
+
+
+def _counted(counts: TryCounts, verdict: Verdict, *, known: bool) -> TryCounts:
+    """With one more try."""
+    if verdict in FAILING_VERDICTS:
+        more = {"reproduced": counts.reproduced + 1} if known else {"otherwise": counts.otherwise + 1}
+    else:
+        more = {"passed": counts.passed + 1} if verdict is Verdict.PASS else {"unjudged": counts.unjudged + 1}
+    return replace(counts, **more)
 
 
 def _races(judgement: Judgement) -> bool:

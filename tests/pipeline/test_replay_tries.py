@@ -1,4 +1,4 @@
-"""Which bundles are not tried, and the exit code that outcomes add up to. Starts no worker."""
+"""Which bundles are not tried, when tries end, and the exit code that outcomes add up to. Starts no worker."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, BundleManifest, InputTable, 
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.description import TensorDescription, Unavailable
-from opsdebug_ci.model.replay import ReplayOutcome
+from opsdebug_ci.model.observation import ExceptionFacts, ProcessFacts
+from opsdebug_ci.model.replay import ReplayOutcome, TryCounts
 from opsdebug_ci.model.run import CiContext, Revision
-from opsdebug_ci.model.vocabulary import ValueDomain, Verdict
+from opsdebug_ci.model.vocabulary import Phase, ValueDomain, Verdict
 from opsdebug_ci.pipeline.replay_outcome import exit_code
+from opsdebug_ci.pipeline.replay_places import Entry, Found
 from opsdebug_ci.pipeline.replay_stage import Memory, replay_all
-from opsdebug_ci.pipeline.replay_tries import obstacle
+from opsdebug_ci.pipeline.replay_tries import Attempt, obstacle
 from opsdebug_ci.pipeline.verification import Selection
 from opsdebug_ci.pipeline.workbench import Workbench
 
@@ -131,6 +133,70 @@ def test_what_cannot_be_tried_says_why(
     found = obstacle(recorded, bench)
     assert found is not None
     assert (found.outcome, found.reason) == (outcome, reason)
+
+
+def raised(kind: str, *, digest: str | None = None) -> Observation:
+    facts = ExceptionFacts(type=kind, message="no", frames=("kernels.py:3 gelu",), place="kernels.py:3")
+    return Observation(case_id=CASE.id, status=Status.RAISED, exception=facts, inputs_digest=digest)
+
+
+def attempt(*, tries: int = 20, until_reproduced: bool = False) -> Attempt:
+    """At a bundle of a ValueError."""
+    recorded = replace(manifest(), observation=raised("ValueError"))
+    found = Found(sha256="a" * 64, place="somewhere", read=lambda: pytest.fail("it is not read"))
+    entry = Entry(found=found, sha256=found.sha256, manifest=recorded)
+    return Attempt(entry, GELU, tries=tries, until_reproduced=until_reproduced)
+
+
+def ended(status: Status) -> Observation:
+    facts = ProcessFacts(signal="SIGKILL", exit_code=None, phase=Phase.FUNCTION, detail=None, log_tail="")
+    return Observation(case_id=CASE.id, status=status, reason="it ended", process=facts)
+
+
+def test_tries_are_told_apart_and_counted() -> None:
+    tried = attempt()
+    for kind in ("ValueError", "TypeError", "ValueError"):
+        tried.seen(raised(kind))
+    tried.seen(Observation(case_id=CASE.id, status=Status.SKIPPED, reason="unsupported"))
+    assert tried.counts == TryCounts(reproduced=2, otherwise=1, unjudged=1)
+    assert tried.telling is not None
+    assert tried.telling.observation.exception == raised("ValueError").exception
+    assert tried.more()
+
+
+@pytest.mark.parametrize(
+    ("observation", "most"),
+    [
+        (ended(Status.TIMED_OUT), 3),
+        (Observation(case_id=CASE.id, status=Status.REFERENCE_BROKEN, reason="it broke"), 3),
+        (Observation(case_id=CASE.id, status=Status.INPUTS_BROKEN, reason="others"), 1),
+        (raised("ValueError", digest="0" * 64), 1),
+        (ended(Status.CRASHED), 20),
+    ],
+)
+def test_tries_that_tell_nothing_new_end_it(observation: Observation, most: int) -> None:
+    tried, made = attempt(), 0
+    while made < 20 and tried.more():
+        tried.seen(observation)
+        made += 1
+    assert made == most
+
+
+def test_the_first_that_shows_it_is_enough_where_that_was_asked() -> None:
+    tried = attempt(until_reproduced=True)
+    tried.seen(raised("TypeError"))
+    assert tried.more()
+    tried.seen(raised("ValueError"))
+    assert not tried.more()
+
+
+def test_other_inputs_are_refused_with_both_digests() -> None:
+    tried = attempt()
+    tried.seen(raised("ValueError", digest="0" * 64))
+    assert tried.manifest.inputs is not None
+    wanted = tried.manifest.inputs.digest
+    assert tried.refusal == f"a try ran on inputs with digest {'0' * 64}; wanted {wanted}, as the bundle says"
+    assert tried.counts == TryCounts()
 
 
 @pytest.mark.parametrize(
