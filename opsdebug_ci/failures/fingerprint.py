@@ -60,6 +60,10 @@ def identity(judgement: Judgement) -> Identity | None:
     )
 
 
+LIKELY = 0.5
+"""Confidence from which a cause counts as suspected: the scale of docs/causes.md has hints from there."""
+
+
 def fingerprint(judgement: Judgement) -> str | None:
     """`v2:` and 16 hex digits, of this failure by itself; None for a case that did not fail."""
     found = identity(judgement)
@@ -85,10 +89,23 @@ def same_cause(first: Judgement, second: Judgement) -> bool:
     if mine.kind != other.kind:
         return {mine.kind, other.kind} <= set(VALUES) and same_named(mine, other)
     if mine.kind in VALUES:
-        return same_named(mine, other) or same_unnamed(mine, other)
+        return same_named(mine, other) or same_unnamed(mine, other) or _share_a_suspicion(first, second)
     if mine.frames and other.frames:
         return mine.frames == other.frames or alike(mine.frames, other.frames)
     return same_zone(mine, other)
+
+
+def _share_a_suspicion(first: Judgement, second: Judgement) -> bool:
+    """Bad elements lie at one edge, and what one takes for the cause the other suspects too: rules rank by the numbers."""
+    mine, other = (_edge(found.pattern) for found in map(identity, (first, second)) if found is not None)
+    mutual = first.findings[0].cause in _suspected(second) or second.findings[0].cause in _suspected(first)
+    return bool(mine) and mine == other and mutual
+
+
+def _suspected(judgement: Judgement) -> set[Cause]:
+    """Named causes that are more likely than not."""
+    likely = (found.cause for found in judgement.findings if found.confidence >= LIKELY)
+    return set(likely) - {Cause.UNKNOWN}
 
 
 def same_step(mine: Identity, other: Identity) -> bool:

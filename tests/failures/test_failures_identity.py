@@ -10,7 +10,7 @@ from judge_notation import ended, judged, output, process, ran
 
 from opsdebug_ci.failures import fingerprint, identity, same_cause
 from opsdebug_ci.failures.frames import alike, crash_frames, exception_frames, longest_common
-from opsdebug_ci.model import ExceptionFacts, Judgement, MemoryReading, Side
+from opsdebug_ci.model import Cause, ExceptionFacts, Judgement, MemoryReading, Side
 from opsdebug_ci.model.hunt import HuntReading
 from opsdebug_ci.model.memory import AliasReading, LayoutChange, PageFault
 from opsdebug_ci.model.vocabulary import Access, PageMode, Role
@@ -249,3 +249,23 @@ def test_what_is_missing_does_not_part_them(first: Judgement, second: Judgement)
 def test_another_failure_is_another_cause(first: Judgement, second: Judgement) -> None:
     assert not same_cause(first, second)
     assert not same_cause(second, first)
+
+
+def suspecting(*causes: tuple[str, float], box: str = "0..3 9..24") -> Judgement:
+    """Named for the first, suspected of the others."""
+    judgement = wrong(cause=causes[0][0], box=box)
+    top = judgement.findings[0]
+    return replace(judgement, findings=tuple(replace(top, cause=Cause(c), confidence=sure) for c, sure in causes))
+
+
+def test_numbers_that_turn_the_ranking_round_do_not_part_a_failure() -> None:
+    first = suspecting(("wrong_constant_eps", 0.75), ("tail_mask", 0.6))
+    second = suspecting(("tail_mask", 0.9))
+    assert same_cause(first, second)
+    assert same_cause(second, first)
+
+
+def test_a_suspicion_parts_what_lies_elsewhere_or_is_unlikely() -> None:
+    second = suspecting(("tail_mask", 0.9))
+    assert not same_cause(suspecting(("wrong_constant_eps", 0.75), ("tail_mask", 0.4)), second)
+    assert not same_cause(suspecting(("wrong_constant_eps", 0.75), ("tail_mask", 0.6), box="2..3 0..24"), second)

@@ -99,5 +99,5 @@ def test_a_tree_that_cannot_be_written_costs_a_note_and_no_verdict(project: Proj
         (project.directory / "elsewhere").rename(own)
     assert document.summary.verdict is Verdict.FAIL
     assert document.summary.groups[0].bundle is None
-    assert [note for note in document.notes if note.startswith("no bundles were written: ")] == list(document.notes)
+    assert [note for note in document.notes if note.startswith("bundles were not written to ")] == list(document.notes)
     assert len(document.notes) == 1
