@@ -55,6 +55,8 @@ class Arena:
         # NOTE: exchanged with itself, because a tensor made that way owns exactly its bytes and keeps the rest alive.
         self.storage = from_dlpack(self.payload).untyped_storage()
         """The middle as a storage."""
+        self.declared: torch.Tensor | None = None
+        """bool[size]: bytes that may be written; None: not known here."""
 
     @property
     def head(self) -> torch.Tensor:

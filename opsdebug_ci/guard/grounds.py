@@ -61,6 +61,9 @@ class _Plot:
     gap: torch.Tensor | None
     """bool[size], on the storage's device: bytes in no element; None: there are none."""
 
+    declared: torch.Tensor | None
+    """bool[size]: bytes that may be written, where some may and not all."""
+
 
 class Grounds:
     """The arguments of a case, to be laid out anew for every launch."""
@@ -70,6 +73,7 @@ class Grounds:
         self._names = names
         self._values = values
         self._written = written
+        self._room: dict[int, torch.Tensor] = {}
         self._plots = [_plot(territory) for territory in territories(names, values, written) if _fits(territory)]
 
     @property
@@ -98,7 +102,9 @@ class Grounds:
 
     def plain(self) -> Laid:
         """Copies without zones, which can be resized."""
-        return Laid(names=self._names, values=clone_values(self._values), written=self._written, arenas={})
+        return Laid(
+            names=self._names, values=clone_values(self._values), written=self._written, arenas={}, room=self._room
+        )
 
     def laid(self, fills: ZoneFills) -> Laid:
         """Copies between zones."""
@@ -118,14 +124,20 @@ class Grounds:
 
         values = tuple(map_leaves(value, place) for value in self._values)
         held = {arena.storage.data_ptr(): arena for arena in arenas.values()}
-        return Laid(names=self._names, values=values, written=self._written, arenas=held)
+        return Laid(names=self._names, values=values, written=self._written, arenas=held, room=self._room)
 
 
 class Laid:
     """One launch's copies of the arguments."""
 
     def __init__(
-        self, *, names: Sequence[str], values: tuple[Any, ...], written: frozenset[str], arenas: Mapping[int, Arena]
+        self,
+        *,
+        names: Sequence[str],
+        values: tuple[Any, ...],
+        written: frozenset[str],
+        arenas: Mapping[int, Arena],
+        room: dict[int, torch.Tensor],
     ) -> None:
         self.values = values
         """In call order."""
@@ -133,11 +145,12 @@ class Laid:
         self._snapshot: Snapshot | None = None
         self._named = (names, written)
         self._arenas = arenas
+        self._room = room
 
     def remember(self) -> None:
         """Take what is there now as what has to be there after the launch."""
         names, written = self._named
-        self._snapshot = Snapshot(names, self.values, written, self._arenas)
+        self._snapshot = Snapshot(names, self.values, written, self._arenas, self._room)
 
     def changes(
         self, known: Sequence[Place] = (), located: Mapping[Key, Where] | None = None
@@ -166,8 +179,13 @@ def _plot(territory: Territory) -> _Plot:
     zone = zone_bytes(views)
     whole = any(view.is_contiguous() and view.numel() * view.element_size() == size for view in views)
     gap = None if whole else ~territory.owned(size)
+    partly = written and not territory.all_written
     return _Plot(
-        territory=territory, palette=palette, zone=zone, gap=gap if gap is not None and bool(gap.any()) else None
+        territory=territory,
+        palette=palette,
+        zone=zone,
+        gap=gap if gap is not None and bool(gap.any()) else None,
+        declared=territory.owned(size, written_only=True) if partly else None,
     )
 
 
@@ -178,6 +196,7 @@ def _settled(plot: _Plot, fills: ZoneFills, key: int) -> Arena:
     head, tail, gap = (fills.of(owner.name, side) for side in (Side.HEAD, Side.TAIL, Side.GAP))
     arena.paint_zones(plot.palette, head, tail, key)
     arena.storage.copy_(storage)
+    arena.declared = plot.declared
     if owner.written and gap is Fill.ORIGINAL:
         gap = fills.guards
     if plot.gap is not None and gap is not Fill.ORIGINAL:

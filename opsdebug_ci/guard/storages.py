@@ -57,11 +57,15 @@ class Snapshot:
         values: Sequence[Any],
         written: frozenset[str],
         arenas: Mapping[int, Arena] | None = None,
+        room: dict[int, torch.Tensor] | None = None,
     ) -> None:
-        """Remember `values`; `arenas` by the address of the storage they hold."""
+        """Remember `values`; `arenas` by the address of the storage they hold; `room` to keep bytes in, used again."""
         self._territories = territories(names, values, written)
         self._arenas = arenas or {}
-        self._before = [self._window(territory).clone() for territory in self._territories]
+        room = {} if room is None else room
+        self._before = [
+            self._remembered(territory, room, position) for position, territory in enumerate(self._territories)
+        ]
 
     def changes(
         self, known: Sequence[Place] = (), located: Mapping[Key, Where] | None = None
@@ -73,9 +77,10 @@ class Snapshot:
         copied where they do not belong.
         """
         readings: list[MemoryReading] = []
-        for territory, before in zip(self._territories, self._before, strict=True):
+        for territory, remembered in zip(self._territories, self._before, strict=True):
             after = self._window(territory)
-            if not same_bytes(before, after):
+            before = self._whole(territory, remembered)
+            if not self._as_declared(territory, before, after):
                 arena = self._arena(territory)
                 window = Window(before=before, after=after, zone=0 if arena is None else arena.zone)
                 address = territory.storage.data_ptr()
@@ -85,7 +90,8 @@ class Snapshot:
     def damaged(self) -> set[Key]:
         """Storages in or around which undeclared bytes have changed; not told of gaps in what may be written."""
         found: set[Key] = set()
-        for territory, before in zip(self._territories, self._before, strict=True):
+        for territory, remembered in zip(self._territories, self._before, strict=True):
+            before = self._whole(territory, remembered)
             arena, address = self._arena(territory), territory.storage.data_ptr()
             zone = 0 if arena is None else arena.zone
             if any(place.written for place in territory.places) or not same_bytes(before, self._window(territory)):
@@ -95,6 +101,38 @@ class Snapshot:
                 after = self._window(territory)
                 found |= {(address, side) for side, part in parts.items() if not same_bytes(before[part], after[part])}
         return found
+
+    def _remembered(self, territory: Territory, room: dict[int, torch.Tensor], position: int) -> torch.Tensor:
+        """A copy of the window; of the zones alone, on end, where all between them may be written."""
+        window, arena = self._window(territory), self._arena(territory)
+        if territory.all_written:
+            zone = 0 if arena is None else arena.zone
+            return torch.cat([window[:zone], window[window.numel() - zone :]])
+        if position not in room or room[position].numel() != window.numel():
+            room[position] = torch.empty_like(window)
+        return room[position].copy_(window)
+
+    def _whole(self, territory: Territory, remembered: torch.Tensor) -> torch.Tensor:
+        """What was remembered as a window; bytes that may be written are taken as they are now."""
+        if not territory.all_written:
+            return remembered
+        arena, window = self._arena(territory), self._window(territory)
+        if arena is None:
+            return window
+        if same_bytes(remembered[: arena.zone], arena.head) and same_bytes(remembered[arena.zone :], arena.tail):
+            return window
+        return torch.cat([remembered[: arena.zone], arena.payload, remembered[arena.zone :]])
+
+    def _as_declared(self, territory: Territory, before: torch.Tensor, after: torch.Tensor) -> bool:
+        """Whether nothing changed but what may, as far as a glance tells."""
+        arena = self._arena(territory)
+        if before is after or ((arena is None or arena.declared is None) and same_bytes(before, after)):
+            return True
+        if arena is None or arena.declared is None:
+            return False
+        ends = (slice(arena.zone), slice(arena.zone + arena.size, None))
+        inside = before[arena.zone : arena.zone + arena.size] != arena.payload
+        return all(same_bytes(before[end], after[end]) for end in ends) and not bool((inside > arena.declared).any())
 
     def _arena(self, territory: Territory) -> Arena | None:
         return self._arenas.get(territory.storage.data_ptr())

@@ -48,6 +48,11 @@ class Territory:
         """Whom bytes between elements are told of: the first that may be written, else the first."""
         return next((place for place in self.places if place.written), self.places[0])
 
+    @property
+    def all_written(self) -> bool:
+        """Every byte of it is an element of one place that may be written."""
+        return any(place.written and _fills(place.view, self.storage.nbytes()) for place in self.places)
+
     def owned(self, size_bytes: int, *, written_only: bool = False) -> torch.Tensor:
         """bool[size_bytes]: an element of some place, or of one that may be written, lies in the byte."""
         mask = torch.zeros(size_bytes, dtype=torch.bool, device=self.storage.device)
@@ -85,6 +90,18 @@ def mark_elements(mask: torch.Tensor, view: torch.Tensor) -> None:
     if elements is not mask:
         kept = min(mask.numel(), reach * size)
         mask[:kept] |= elements.repeat_interleave(size)[:kept]
+
+
+def _fills(view: torch.Tensor, size_bytes: int) -> bool:
+    """Whether the elements lie side by side, in any order, from the first byte of the storage to its last."""
+    if view.numel() * view.element_size() != size_bytes or not view.numel():
+        return False
+    expected = 1
+    for stride, length in sorted(zip(view.stride(), view.shape, strict=True)):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
 
 
 def _once(view: torch.Tensor) -> list[tuple[int, int]]:
