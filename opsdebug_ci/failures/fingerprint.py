@@ -96,7 +96,7 @@ def same_cause(first: Judgement, second: Judgement) -> bool:
 
 
 def _share_a_suspicion(first: Judgement, second: Judgement) -> bool:
-    """Bad elements lie at one edge, and what one takes for the cause the other suspects too: rules rank by the numbers."""
+    """Bad elements lie at one edge, and the cause of one is suspected in the other: rules rank by the numbers."""
     mine, other = (_edge(found.pattern) for found in map(identity, (first, second)) if found is not None)
     mutual = first.findings[0].cause in _suspected(second) or second.findings[0].cause in _suspected(first)
     return bool(mine) and mine == other and mutual

@@ -94,11 +94,11 @@ def diagnose(judgements: Sequence[Judgement], means: Means) -> Diagnosis:
         found.fingerprint: _shrunk(by_id[found.cases[0]], found, means, deadline_ns, waiting)
         for waiting, found in zip(range(len(told.groups), 0, -1), told.groups, strict=True)
     }
-    failing = {judgement.case.id: judgement for judgement in told.judgements if _fails(judgement)}
-    failures = {case: _failed(judgement, told.fingerprints, shrunk) for case, judgement in failing.items()}
-    failures |= {each.judgement.case.id: each for each in map(_smaller, shrunk, shrunk.values()) if each is not None}
+    smaller = [each for each in map(_smaller, shrunk, shrunk.values()) if each is not None]
+    failing = [_failed(judgement, told.fingerprints, shrunk) for judgement in told.judgements if _fails(judgement)]
+    known = {each.judgement.case.id for each in smaller}
     written = write_bundles(
-        list(failures.values()),
+        [*smaller, *(each for each in failing if each.judgement.case.id not in known)],
         means.bench,
         means.configuration,
         means.revision,

@@ -146,7 +146,7 @@ def representative(document: RunDocument, group: Group) -> ObservationDocument |
 
 def group_facts(group: Group) -> tuple[str, ...]:
     """What is known of a group beyond its representative: where it begins, what fails and what passes, what it is."""
-    where = (group.boundary, *group.separators)
+    where = (group.boundary, *(f"fails where {separator}" for separator in group.separators))
     return tuple(line for line in (*where, group.why) if line)
 
 

@@ -284,13 +284,13 @@ def test_a_group_says_where_it_begins_and_how_to_replay_it():
     group = replace(
         document.summary.groups[0],
         boundary="fails at N=129, passes at N=128",
-        separators=("fails where N % 16 != 0 (14 of 14 failing, 0 of 58 passing)",),
+        separators=("N % 16 != 0 (14 of 14 failing, 0 of 58 passing)",),
         why="same step, tail zone",
         replay="opsdebug replay abababababab",
     )
     told = replace(document, summary=replace(document.summary, groups=(group,)))
     lines = [line.strip() for line in text(told).splitlines()]
     start = lines.index("fails at N=129, passes at N=128")
-    assert lines[start + 1 : start + 3] == [group.separators[0], group.why]
+    assert lines[start + 1 : start + 3] == [f"fails where {group.separators[0]}", group.why]
     assert "replay: opsdebug replay abababababab" in lines
     assert "Reproduce: `opsdebug replay abababababab`" in markdown(told)

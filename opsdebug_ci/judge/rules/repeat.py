@@ -47,5 +47,5 @@ def hunt_text(hunt: HuntReading) -> str:
     launches = quantity(hunt.launches, "launch", "launches")
     return (
         f"in {hunt.odd:,} of {launches} on the same inputs ({share} %, 95 %: {low} to {high} %), "
-        f"first in launch {hunt.first_odd:,}{raised}"
+        f"first in launch {hunt.first_odd or 0:,}{raised}"
     )
