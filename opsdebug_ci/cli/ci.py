@@ -17,7 +17,7 @@ from opsdebug_ci.cli.options import (
 )
 from opsdebug_ci.cli.output import log
 from opsdebug_ci.cli.rendering import show
-from opsdebug_ci.model.vocabulary import Gate, Stage
+from opsdebug_ci.model.vocabulary import Gate, Profile, Stage
 from opsdebug_ci.pipeline.ci import run_stage
 from opsdebug_ci.pipeline.verification import Selection
 from opsdebug_ci.plan import parse_shard
@@ -71,6 +71,7 @@ def command(
     selection = Selection(
         stage=Stage(stage),
         patterns=tuple(name.strip() for name in operators.split(",") if name.strip()),
+        profile=Profile.DEEP if stage == Stage.FULL else Profile.QUICK,
         changed=changed,
         shard=parse_shard(shard) if shard else None,
         budget_s=settings.budget_s.of(stage),

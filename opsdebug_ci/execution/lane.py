@@ -19,6 +19,7 @@ from opsdebug_ci.model import Case, Catalogue, Observation, Phase, Status
 from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.message import Describe, KeptInputs, PagesKept, Request, RunCase
 from opsdebug_ci.model.trace import CaseTrace
+from opsdebug_ci.model.vocabulary import Profile
 
 Answer = TypeVar("Answer")
 HUNT_SHARE = 0.5
@@ -103,9 +104,10 @@ class Lane:
         self._described = None if isinstance(answer, Death) else request
         return answer
 
-    def run(self, case: Case, repeats: int, operators: Describe) -> Observation:
+    def run(self, case: Case, repeats: int, operators: Describe, profile: Profile = Profile.QUICK) -> Observation:
         """What happens when `case` runs here, a worker's death included; see `about` and `alone_if_lost`."""
-        request = RunCase(case=case, repeats=repeats, hunt_s=self._limits.timeout_s * HUNT_SHARE)
+        hunt_s = self._limits.timeout_s * HUNT_SHARE
+        request = RunCase(case=case, repeats=repeats, hunt_s=hunt_s, profile=profile)
         return alone_if_lost(lambda: self.about(case, request, Observation, operators), self.retire)
 
     def about(

@@ -42,6 +42,7 @@ from opsdebug_ci.model.message import (
     RunCase,
     TraceCase,
 )
+from opsdebug_ci.model.vocabulary import Profile
 
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
@@ -143,10 +144,12 @@ class WorkerPool:
         """
         return self._ask(Calibrate(device=device), Calibration)
 
-    def run(self, cases: Iterable[Case], repeats: int = 1) -> Generator[tuple[Case, Observation], None, None]:
+    def run(
+        self, cases: Iterable[Case], repeats: int = 1, profile: Profile = Profile.QUICK
+    ) -> Generator[tuple[Case, Observation], None, None]:
         """Run cases, yielding each once with what happened, in order of completion.
 
-        What an operator is borne is counted anew in every call.
+        What an operator is borne is counted anew in every call. `profile` says how much the guards do.
 
         Raises:
             InternalError: no operators were described before.
@@ -159,7 +162,7 @@ class WorkerPool:
         futures = {
             self._executor.submit(
                 self._borrowing,
-                lambda lane, case=case: endurance.answer(case, lambda: lane.run(case, repeats, operators)),
+                lambda lane, case=case: endurance.answer(case, lambda: lane.run(case, repeats, operators, profile)),
             ): case
             for case in take_turns(cases)
         }

@@ -28,7 +28,7 @@ from opsdebug_ci.model import (
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
 from opsdebug_ci.model.run import CiContext, Revision, RunRecord
-from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Profile, Verdict
 from opsdebug_ci.pipeline.batches import batches
 from opsdebug_ci.pipeline.diagnosis import Diagnosis, Means, diagnose, undiagnosed
 from opsdebug_ci.pipeline.workbench import Workbench
@@ -69,6 +69,9 @@ class Selection:
 
     repeats: int = 1
     """Launches on the same inputs whose bits must agree."""
+
+    profile: Profile = Profile.QUICK
+    """How much the guards do in every case."""
 
     changed: str | None = None
     """Only operators that differ from this revision."""
@@ -268,7 +271,7 @@ def _observed(
         enough = selection.enough_failures
         wanted = [case for case in batch if enough is None or failures.get(case.operator, 0) < enough]
         world.progress.drop(len(batch) - len(wanted))
-        answers = bench.pool.run(wanted, selection.repeats)
+        answers = bench.pool.run(wanted, selection.repeats, selection.profile)
         for answer in answers:
             yield answer
             spent_s = (world.monotonic_ns() - started_ns) / SECOND_NS

@@ -174,7 +174,7 @@ def run(pipe: Pipe, request: RunCase) -> None:
         "path": "\n".join(sys.path),
         "descriptors": ",".join(sorted(os.listdir("/proc/self/fd"))),
     }
-    shown = facts.get(name, f"repeats={request.repeats} pid={os.getpid()}")
+    shown = facts.get(name, f"repeats={request.repeats} profile={request.profile} pid={os.getpid()}")
     pipe.say(Observation(case_id=case.id, status=Status.RAN, reason=shown))
     if name == "die_later":
         leave()

@@ -17,18 +17,19 @@ from opsdebug_ci.errors import EnvironmentLimitError, InternalError, WorkerError
 from opsdebug_ci.execution import WorkerPool
 from opsdebug_ci.execution.pool import take_turns
 from opsdebug_ci.model import Phase, Status
+from opsdebug_ci.model.vocabulary import Profile
 
 
 def test_a_quiet_case_is_answered_by_the_worker_that_described(pool: WorkerPool) -> None:
     seen = observe(pool, "pid", "add")
     assert {o.status for o in seen.values()} == {Status.RAN}
-    assert seen["add"].reason == f"repeats=1 pid={seen['pid'].reason}"
+    assert seen["add"].reason == f"repeats=1 profile=quick pid={seen['pid'].reason}"
     assert seen["add"].process is None
 
 
-def test_repeats_reach_the_worker(pool: WorkerPool) -> None:
-    [(_, seen)] = pool.run([make_case("add")], repeats=7)
-    assert seen.reason is not None and seen.reason.startswith("repeats=7 ")
+def test_repeats_and_profile_reach_the_worker(pool: WorkerPool) -> None:
+    [(_, seen)] = pool.run([make_case("add")], repeats=7, profile=Profile.DEEP)
+    assert seen.reason is not None and seen.reason.startswith("repeats=7 profile=deep ")
 
 
 @pytest.mark.parametrize(
