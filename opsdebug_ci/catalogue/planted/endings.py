@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ DIMS = {"B": 1, "S": 4, "H": 72}
 """Rows longer than LONGEST: the everyday case is a bad one."""
 
 EXIT_STATUS = 7
+"""What the process ends with, as a C library that calls `exit` would end it."""
 
 HEADER_BYTES = 8
 """What the GNU C library keeps in front of a block: its size."""
@@ -26,6 +26,7 @@ BEYOND_ALL_MEMORY = 1 << 56
 _LIBC = ctypes.CDLL(None)
 _LIBC.malloc.argtypes, _LIBC.malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
 _LIBC.free.argtypes, _LIBC.free.restype = [ctypes.c_void_p], None
+_LIBC._exit.argtypes, _LIBC._exit.restype = [ctypes.c_int], None
 
 KEPT: list[int] = []
 """Blocks of `wrong_late_abort` that the next launch gives back."""
@@ -60,7 +61,7 @@ def _right_late_abort(x: torch.Tensor) -> torch.Tensor:
 
 def _wrong_exit(x: torch.Tensor) -> torch.Tensor:
     if x.shape[-1] > LONGEST:
-        os._exit(EXIT_STATUS)
+        _LIBC._exit(EXIT_STATUS)
     return _absolute(x)
 
 
