@@ -62,6 +62,10 @@ def shrunk_replay(
         written = _kept(attempt, shrunk, bench, configuration, world, revision)
     if state is not None:
         state.unlink(missing_ok=True)
+    return _told(shrunk, written)
+
+
+def _told(shrunk: ShrunkFailure, written: WrittenBundles) -> ShrunkReplay:
     return ShrunkReplay(
         case=case_document(shrunk.judgement.case),
         smaller=shrunk.minimised_from is not None,

@@ -23,7 +23,7 @@ from opsdebug_ci.model.bundle import BundleManifest
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.run import CiContext, Revision, RunRecord
-from opsdebug_ci.model.vocabulary import Verdict
+from opsdebug_ci.model.vocabulary import Stage, Verdict
 from opsdebug_ci.pipeline.replay_places import Entry, every_bundle, has_places, look_into
 from opsdebug_ci.pipeline.replay_tries import Attempt, described, make_attempts, obstacle
 from opsdebug_ci.pipeline.verification import SECOND_NS, Selection
@@ -93,10 +93,28 @@ def replay_all(
     summary = _summary(replayed, configuration.gate, memory.accepted, planned=len(wanted))
     if not wanted and has_places(configuration):
         summary = replace(summary, verdict=Verdict.PASS, exit_code=0)
-    record = RunRecord(
+    record = _record(started_at, started_ns, bench, configuration, world, revision, ci)
+    told = document(record, judgements, summary, fingerprints={}, notes=tuple(_notes(wanted, replayed, memory)))
+    observations = tuple(
+        replace(observation, bundle=item.entry.sha256, fingerprint=item.fingerprint)
+        for observation, item in zip(told.observations, replayed, strict=True)
+    )
+    return replace(told, observations=observations)
+
+
+def _record(
+    started_at: datetime,
+    started_ns: int,
+    bench: Workbench,
+    configuration: Configuration,
+    world: World,
+    revision: Revision,
+    ci: CiContext,
+) -> RunRecord:
+    return RunRecord(
         id=new_run_id(started_at, world.entropy(8)),
         commit=revision.commit,
-        stage=selection.stage,
+        stage=Stage.REPLAY,
         started_at=started_at.isoformat(timespec="milliseconds"),
         duration_ns=world.monotonic_ns() - started_ns,
         machine=bench.machine,
@@ -105,12 +123,6 @@ def replay_all(
         tool_version=opsdebug_ci.__version__,
         config_hash=configuration.config_hash,
     )
-    told = document(record, judgements, summary, fingerprints={}, notes=tuple(_notes(wanted, replayed, memory)))
-    observations = tuple(
-        replace(observation, bundle=item.entry.sha256, fingerprint=item.fingerprint)
-        for observation, item in zip(told.observations, replayed, strict=True)
-    )
-    return replace(told, observations=observations)
 
 
 def check_selection(selection: Selection) -> None:
