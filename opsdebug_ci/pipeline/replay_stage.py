@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
-import opsdebug_ci
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.execution.lane import HUNT_SHARE
 from opsdebug_ci.failures import fingerprint, fingerprints, group
@@ -22,8 +21,9 @@ from opsdebug_ci.model import FAILING_VERDICTS, Gate, Group, Judgement, KnownFai
 from opsdebug_ci.model.bundle import BundleManifest
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.document import RunDocument
-from opsdebug_ci.model.run import CiContext, Revision, RunRecord
+from opsdebug_ci.model.run import CiContext, Revision
 from opsdebug_ci.model.vocabulary import Stage, Verdict
+from opsdebug_ci.pipeline.record import run_record, start
 from opsdebug_ci.pipeline.replay_places import Entry, every_bundle, has_places, look_into
 from opsdebug_ci.pipeline.replay_tries import Attempt, described, make_attempts, obstacle
 from opsdebug_ci.pipeline.verification import SECOND_NS, Selection
@@ -32,7 +32,6 @@ from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, Shard, select_names
 from opsdebug_ci.report import document
 from opsdebug_ci.report.replay import SHORT
-from opsdebug_ci.store.identity import new_run_id
 
 UNCOUNTED = 5
 """Tries of a failure whose rate was never counted: one worker's. One that shows in six of ten runs is then seen."""
@@ -84,45 +83,22 @@ def replay_all(
     Raises:
         UsageError: the selection asks for an operator that is not there and has no bundle.
     """
-    started_at, started_ns = world.now(), world.monotonic_ns()
+    began = start(world)
     entries = [look_into(found) for found in every_bundle(configuration)]
     distinct = without_repeats(_of_operators(entries, selection.patterns, bench))
     wanted = in_order(of_shard(distinct, selection.shard), memory)
-    replayed = _replayed(wanted, bench, configuration, world, _until(selection, world, started_ns))
+    replayed = _replayed(wanted, bench, configuration, world, _until(selection, world, began.ns))
     judgements = [item.judgement for item in replayed]
     summary = _summary(replayed, configuration.gate, memory.accepted, planned=len(wanted))
     if not wanted and has_places(configuration):
         summary = replace(summary, verdict=Verdict.PASS, exit_code=0)
-    record = _record(started_at, started_ns, bench, configuration, world, revision, ci)
+    record = run_record(Stage.REPLAY, bench, configuration, world, began=began, revision=revision, ci=ci)
     told = document(record, judgements, summary, fingerprints={}, notes=tuple(_notes(wanted, replayed, memory)))
     observations = tuple(
         replace(observation, bundle=item.entry.sha256, fingerprint=item.fingerprint)
         for observation, item in zip(told.observations, replayed, strict=True)
     )
     return replace(told, observations=observations)
-
-
-def _record(
-    started_at: datetime,
-    started_ns: int,
-    bench: Workbench,
-    configuration: Configuration,
-    world: World,
-    revision: Revision,
-    ci: CiContext,
-) -> RunRecord:
-    return RunRecord(
-        id=new_run_id(started_at, world.entropy(8)),
-        commit=revision.commit,
-        stage=Stage.REPLAY,
-        started_at=started_at.isoformat(timespec="milliseconds"),
-        duration_ns=world.monotonic_ns() - started_ns,
-        machine=bench.machine,
-        revision=revision,
-        ci=ci,
-        tool_version=opsdebug_ci.__version__,
-        config_hash=configuration.config_hash,
-    )
 
 
 def check_selection(selection: Selection) -> None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 
-import opsdebug_ci
 from opsdebug_ci.judge import judge, summarise
 from opsdebug_ci.model import (
     Case,
@@ -27,10 +25,11 @@ from opsdebug_ci.model import (
 )
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
-from opsdebug_ci.model.run import CiContext, Revision, RunRecord
+from opsdebug_ci.model.run import CiContext, Revision
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Profile, Verdict
 from opsdebug_ci.pipeline.batches import batches
 from opsdebug_ci.pipeline.diagnosis import Diagnosis, Means, diagnose, undiagnosed
+from opsdebug_ci.pipeline.record import run_record, start
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import (
@@ -46,7 +45,6 @@ from opsdebug_ci.plan import (
     unchanged,
 )
 from opsdebug_ci.report import document
-from opsdebug_ci.store.identity import new_run_id
 
 SECOND_NS = 1_000_000_000
 
@@ -114,7 +112,7 @@ def verify(
     ci: CiContext,
 ) -> RunDocument:
     """Run the selection and document what happened. Stores nothing, prints nothing."""
-    started_at, started_ns = world.now(), world.monotonic_ns()
+    began = start(world)
     selected = select(bench.catalogue.operators, selection.patterns)
     untouched = _untouched(selection, bench.catalogue.operators, configuration)
     left_out = tuple(operator.name for operator in selected if operator.name in untouched)
@@ -122,19 +120,10 @@ def verify(
     planned = _planned(selection, wanted, bench)
     judged = _judged(selection, planned, wanted, bench, world)
     told = _diagnosed(judged, selection, bench, configuration, world, revision)
-    summary = summarise(
-        told.judgements,
-        told.groups,
-        baseline.gate,
-        baseline.known,
-        planned=len(planned),
-        membership=told.fingerprints,
-    )
+    summary = _summary(told, baseline, planned=len(planned))
     if left_out and not wanted:
         summary = _nothing_to_do(summary)
-    record = _record(
-        selection, bench, configuration, world, started_at=started_at, started_ns=started_ns, revision=revision, ci=ci
-    )
+    record = run_record(selection.stage, bench, configuration, world, began=began, revision=revision, ci=ci)
     return document(
         record,
         told.judgements,
@@ -160,34 +149,14 @@ def _diagnosed(
     if selection.diagnosis_s is None:
         return undiagnosed(judgements)
     means = Means(
-        bench=bench, configuration=configuration, revision=revision, world=world, seconds=selection.diagnosis_s
+        bench=bench,
+        configuration=configuration,
+        revision=revision,
+        world=world,
+        seconds=selection.diagnosis_s,
+        profile=selection.profile,
     )
     return diagnose(judgements, means)
-
-
-def _record(
-    selection: Selection,
-    bench: Workbench,
-    configuration: Configuration,
-    world: World,
-    *,
-    started_at: datetime,
-    started_ns: int,
-    revision: Revision,
-    ci: CiContext,
-) -> RunRecord:
-    return RunRecord(
-        id=new_run_id(started_at, world.entropy(8)),
-        commit=revision.commit,
-        stage=selection.stage,
-        started_at=started_at.isoformat(timespec="milliseconds"),
-        duration_ns=world.monotonic_ns() - started_ns,
-        machine=bench.machine,
-        revision=revision,
-        ci=ci,
-        tool_version=opsdebug_ci.__version__,
-        config_hash=configuration.config_hash,
-    )
 
 
 def _untouched(
@@ -283,6 +252,11 @@ def _observed(
 def _unavailable(selection: Selection, bench: Workbench) -> tuple[Unavailable, ...]:
     """What belongs to a run of everything and cannot be had here."""
     return () if selection.patterns else bench.catalogue.unavailable
+
+
+def _summary(told: Diagnosis, baseline: Baseline, *, planned: int) -> Summary:
+    known = baseline.known
+    return summarise(told.judgements, told.groups, baseline.gate, known, planned=planned, membership=told.fingerprints)
 
 
 def _nothing_to_do(summary: Summary) -> Summary:
