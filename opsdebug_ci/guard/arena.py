@@ -56,7 +56,9 @@ class Arena:
         self.storage = from_dlpack(self.payload).untyped_storage()
         """The middle as a storage."""
         self.declared: torch.Tensor | None = None
-        """bool[size]: bytes that may be written; None: not known here."""
+        """bool[size / unit]: what may be written; None: not known here."""
+        self.unit = 1
+        """Bytes each entry of `declared` is about."""
 
     @property
     def head(self) -> torch.Tensor:
@@ -83,6 +85,12 @@ class Arena:
         turn = key * ALIGNMENT * 31  # a multiple of every element's size, odd in units of the alignment
         paint(self.head, palette, head, turn)
         paint(self.tail, palette, tail, turn + self.zone + self.size)
+
+
+def in_units(window: torch.Tensor, unit: int) -> torch.Tensor:
+    """uint8[n] as whole numbers of `unit` bytes, which are worked on as fast as so many bytes; n is a multiple."""
+    words = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return window.view(words[unit]) if unit in words else window
 
 
 def same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:

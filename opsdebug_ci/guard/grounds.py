@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from opsdebug_ci.guard.arena import ALIGNMENT, Arena, can_guard, zone_bytes
+from opsdebug_ci.guard.arena import ALIGNMENT, Arena, can_guard, in_units, zone_bytes
 from opsdebug_ci.guard.layouts import Layouts
 from opsdebug_ci.guard.location import Key, Where
 from opsdebug_ci.guard.nesting import has_bytes, is_plain_memory, map_leaves
@@ -59,10 +59,13 @@ class _Plot:
     """Bytes of either zone."""
 
     gap: torch.Tensor | None
-    """bool[size], on the storage's device: bytes in no element; None: there are none."""
+    """bool[size / unit], on the storage's device: bytes in no element; None: there are none."""
 
     declared: torch.Tensor | None
-    """bool[size]: bytes that may be written, where some may and not all."""
+    """bool[size / unit]: bytes that may be written, where some may and not all."""
+
+    unit: int
+    """Bytes each entry is about: an element, where all places agree on what that is."""
 
 
 class Grounds:
@@ -179,14 +182,23 @@ def _plot(territory: Territory) -> _Plot:
     zone = zone_bytes(views)
     whole = any(view.is_contiguous() and view.numel() * view.element_size() == size for view in views)
     gap = None if whole else ~territory.owned(size)
+    unit = _unit(territory, size)
     partly = written and not territory.all_written
     return _Plot(
         territory=territory,
         palette=palette,
         zone=zone,
-        gap=gap if gap is not None and bool(gap.any()) else None,
-        declared=territory.owned(size, written_only=True) if partly else None,
+        gap=gap[::unit].clone() if gap is not None and bool(gap.any()) else None,
+        declared=territory.owned(size, written_only=True)[::unit].clone() if partly else None,
+        unit=unit,
     )
+
+
+def _unit(territory: Territory, size: int) -> int:
+    sizes = {place.view.element_size() for place in territory.places}
+    unit = sizes.pop()
+    fits = not sizes and unit in (2, 4, 8) and size % unit == 0 and territory.storage.data_ptr() % unit == 0
+    return unit if fits else 1
 
 
 def _settled(plot: _Plot, fills: ZoneFills, key: int) -> Arena:
@@ -196,11 +208,12 @@ def _settled(plot: _Plot, fills: ZoneFills, key: int) -> Arena:
     head, tail, gap = (fills.of(owner.name, side) for side in (Side.HEAD, Side.TAIL, Side.GAP))
     arena.paint_zones(plot.palette, head, tail, key)
     arena.storage.copy_(storage)
-    arena.declared = plot.declared
+    arena.declared, arena.unit = plot.declared, plot.unit
     if owner.written and gap is Fill.ORIGINAL:
         gap = fills.guards
     if plot.gap is not None and gap is not Fill.ORIGINAL:
         painted = torch.empty_like(arena.payload)
         paint(painted, plot.palette, gap, key)
-        torch.where(plot.gap, painted, arena.payload, out=arena.payload)
+        payload = in_units(arena.payload, plot.unit)
+        torch.where(plot.gap, in_units(painted, plot.unit), payload, out=payload)
     return arena

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from opsdebug_ci.guard.arena import Arena, same_bytes
+from opsdebug_ci.guard.arena import Arena, in_units, same_bytes
 from opsdebug_ci.guard.location import Key, Where, at
 from opsdebug_ci.guard.nesting import has_bytes, map_leaves
 from opsdebug_ci.guard.readings import Window, undeclared
@@ -131,7 +131,8 @@ class Snapshot:
         if arena is None or arena.declared is None:
             return False
         ends = (slice(arena.zone), slice(arena.zone + arena.size, None))
-        inside = before[arena.zone : arena.zone + arena.size] != arena.payload
+        was = before[arena.zone : arena.zone + arena.size]
+        inside = in_units(was, arena.unit) != in_units(arena.payload, arena.unit)
         return all(same_bytes(before[end], after[end]) for end in ends) and not bool((inside > arena.declared).any())
 
     def _arena(self, territory: Territory) -> Arena | None:

@@ -50,11 +50,9 @@ NUMBERS = {Profile.QUICK: (Fill.NAN,), Profile.DEEP: (Fill.NAN, Fill.HIGH, Fill.
 QUICK_LAUNCHES = 5
 """Launches the quick profile makes of an operator that shows nothing."""
 
-CONFIRMATIONS = 2
-"""Further launches of either kind that must agree before a factor is held to change bits."""
-
-MORE_CONFIRMATIONS = 6
-"""The same where the contract promises no determinism: a race of two outcomes agrees by chance once in 2**12."""
+CONFIRMATIONS = 6
+"""Further launches of either kind that must agree before a factor is held to change bits: a race of two outcomes does
+so by chance once in 2**12."""
 
 AFFORDABLE_NS = 3_000_000_000
 """Time inside the operator after which nothing more is told apart."""
@@ -194,8 +192,7 @@ class _Plan:
         other = self._outputs(changed)
         if not differing(base, other):
             return None
-        times = CONFIRMATIONS if self._launcher.deterministic else MORE_CONFIRMATIONS
-        for _ in range(times):
+        for _ in range(CONFIRMATIONS):
             for conditions, known in ((start, base), (changed, other)):
                 self._mismatches = differing(known, self._outputs(conditions))
                 if self._mismatches:

@@ -82,11 +82,6 @@ class Launcher:
         """Time of the quickest launch so far."""
         return self._quickest_ns or 0
 
-    @property
-    def deterministic(self) -> bool:
-        """The contract promises the same bits on every launch."""
-        return self._operator.contract.deterministic
-
     def once(self, *, watched: bool = False) -> Outputs:
         """Outputs of one launch on copies of the arguments, fresh memory filled if `watched`; raises as `launch`."""
         return self.launch(Conditions(watched=watched or self.careful)).outputs
