@@ -17,8 +17,9 @@ from opsdebug_ci.execution.pool import usable_cores
 from opsdebug_ci.failures import fingerprints, group
 from opsdebug_ci.failures.shrinking import Budget
 from opsdebug_ci.judge import judge
-from opsdebug_ci.model import FAILING_VERDICTS, Cause, Group, Judgement, Status
+from opsdebug_ci.model import FAILING_VERDICTS, Cause, Group, Judgement, Status, Verdict
 from opsdebug_ci.model.run import Revision
+from opsdebug_ci.model.vocabulary import Profile
 from opsdebug_ci.pipeline.bundles import FailedCase, write_bundles
 from opsdebug_ci.pipeline.shrink import ShrunkFailure, shrink_case
 from opsdebug_ci.pipeline.workbench import Workbench
@@ -76,6 +77,10 @@ class Means:
     world: World
     """The clock."""
 
+    profile: Profile = Profile.QUICK
+    """Deep: a case of every operator that passes is launched under watched pages as well, since a read beyond a tensor
+    that no output follows shows there alone. It is a remark."""
+
     seconds: float
     """Time for pages and shrinking, all groups together; bundles are written whatever is left of it."""
 
@@ -115,16 +120,30 @@ def diagnose(judgements: Sequence[Judgement], means: Means) -> Diagnosis:
 def _with_pages(judgements: Sequence[Judgement], means: Means, deadline_ns: int) -> list[Judgement]:
     contracts = {operator.name: operator.contract for operator in means.bench.catalogue.operators}
     by_id = {judgement.case.id: judgement for judgement in judgements}
-    for found in group(judgements):
-        representative = by_id[found.cases[0]]
-        if means.world.monotonic_ns() >= deadline_ns or not _suspects_memory(representative):
-            continue
-        faults = page_faults(means.bench.pool, representative.case).faults
+    suspects = [each for each in (by_id[found.cases[0]] for found in group(judgements)) if _suspects_memory(each)]
+    for judgement in (*suspects, *(_passing_once(judgements) if means.profile is Profile.DEEP else ())):
+        if means.world.monotonic_ns() >= deadline_ns:
+            break
+        faults = page_faults(means.bench.pool, judgement.case).faults
         if faults:
-            observation = replace(representative.observation, pages=faults)
-            case = representative.case
+            case, observation = judgement.case, replace(judgement.observation, pages=faults)
             by_id[case.id] = judge(case, observation, contracts[case.operator])
     return [by_id[judgement.case.id] for judgement in judgements]
+
+
+def _passing_once(judgements: Sequence[Judgement]) -> list[Judgement]:
+    """One passing case of every operator: of those with most elements in any dim, the first."""
+    chosen: dict[str, Judgement] = {}
+    for judgement in judgements:
+        if judgement.verdict is Verdict.PASS and judgement.case.device == "cpu":
+            known = chosen.get(judgement.case.operator)
+            if known is None or _longest(known) < _longest(judgement):
+                chosen[judgement.case.operator] = judgement
+    return list(chosen.values())
+
+
+def _longest(judgement: Judgement) -> int:
+    return max(judgement.case.dims.values(), default=0)
 
 
 def _suspects_memory(judgement: Judgement) -> bool:
