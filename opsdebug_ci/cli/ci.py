@@ -65,9 +65,8 @@ def command(
     Stage `replay` runs every stored failure bundle again instead, those of the oldest cause first; failures that were
     accepted do not gate.
     """
-    settings = configuration(
-        config, {"gate": gate, "timeout": timeout, "budget": budget, "python": python, "store": store}
-    )
+    overrides = {"gate": gate, "timeout": timeout, "budget": budget, "python": python, "store": store}
+    settings = configuration(config, overrides)
     selection = Selection(
         stage=Stage(stage),
         patterns=tuple(name.strip() for name in operators.split(",") if name.strip()),
@@ -86,5 +85,4 @@ def command(
         "--timeout": timeout,
         "--store": store,
     }
-    document = respelled(outcome.document, again)
-    return show(document, as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)
+    return show(respelled(outcome.document, again), as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)

@@ -54,8 +54,7 @@ def hunt(launcher: Launcher, first: Outputs, launches: int, within_s: float, tel
     """
     began_s = told_s = time.monotonic()
     usual = _bits(first)
-    seen = {usual}
-    odd, fault = None, None
+    seen, odd, fault = {usual}, None, None
     reading = HuntReading(launches=1, odd=0, distinct=1)
     for number in range(2, launches + 1):
         now_s = time.monotonic()

@@ -5,6 +5,8 @@ Decides what is handed to the comparison with each output: how it is compared, i
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from opsdebug_ci.model.case import Case
@@ -34,14 +36,11 @@ def beside(
         outputs: of one launch, as many as every reference gave.
         answers: of the references.
     """
-    index = operator.contract.index
-    sources = [v for v in arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    source, axis = _indexed(operator, arguments)
     derived = any(r.derived and r.answered for r in answers.readings)
     compared = []
     for position, (name, actual) in enumerate(outputs.items()):
-        kind = operator.kind_of(name, position)
-        kind = Kind.EXACT if kind is Kind.AUTO and answers.exact else kind
-        named = arguments[index[0]] if index else sources[0] if len(sources) == 1 else None
+        kind = _kind(operator, answers, name, position)
         compared.append(
             ComparedOutput(
                 name=name,
@@ -52,10 +51,24 @@ def beside(
                 spread=answers.spreads[position] if answers.spreads else None,
                 arithmetic=arithmetic_of(declared, case),
                 contract=operator.contract,
-                index_source=named if kind is Kind.INDEX else None,
-                index_axis=index[1] if index else None,
+                index_source=source if kind is Kind.INDEX else None,
+                index_axis=axis,
                 arguments=dict(arguments.items()),
                 dims=case.dims,
             )
         )
     return compared
+
+
+def _kind(operator: Operator, answers: ReferenceAnswers, name: str, position: int) -> Kind:
+    """How an output is compared: exactly where nothing is declared and the references round nothing."""
+    kind = operator.kind_of(name, position)
+    return Kind.EXACT if kind is Kind.AUTO and answers.exact else kind
+
+
+def _indexed(operator: Operator, arguments: Arguments) -> tuple[Any, int | None]:
+    """What an index of the operator points into, and along which axis: as promised, else the only tensor of reals."""
+    if operator.contract.index:
+        return arguments[operator.contract.index[0]], operator.contract.index[1]
+    tensors = [v for v in arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    return (tensors[0] if len(tensors) == 1 else None), None
