@@ -28,6 +28,10 @@ MASKING = frozenset(
 )
 """Calls by which a reference leaves elements out."""
 
+STEPPING = frozenset({"round", "floor", "ceil", "trunc", "floor_divide", "frac", "fix"})
+"""Calls whose results stand still while what they are taken of moves, and jump elsewhere: at an element where operator
+and reference round to two sides, its own entry looks like a foreign one."""
+
 NOTICEABLE = 4.0
 """Tolerances by which the reference must move for the operator to have to."""
 
@@ -46,7 +50,8 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
 
     Elements that follow a slice which the reference does not let in are read beyond a row, a mask or a length; elements
     that stay where the reference moves ignore it: a tail, all but the first entry, or the whole argument. Silent where
-    both happen, as when the operator reads other entries throughout, and where launches do not repeat.
+    both happen, as when the operator reads other entries throughout, where launches do not repeat, and where the
+    reference rounds.
     """
     position = scene.position(failure.output)
     calls = _Names()
@@ -54,7 +59,7 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
     again = scene.launch(scene.arguments)
     if failure.tolerance is None or still is None or position >= len(still) or again is None:
         return
-    if not _same(again[failure.output], failure.actual) or not _tells(failure):
+    if not _same(again[failure.output], failure.actual) or not _tells(failure) or calls.names & STEPPING:
         return
     found = []
     for name, value in scene.arguments.items():
