@@ -54,9 +54,8 @@ def _gathered(judgements: Iterable[Judgement]) -> list[_Gathered]:
 
 def _group(merged: Merged, judgements: Sequence[Judgement]) -> _Gathered:
     lead = merged.bunches[0]
-    rest = sorted((j for bunch in merged.bunches[1:] for j in bunch.failing), key=lambda j: elements(j.case))
-    failing = (*lead.failing, *rest)
-    top = lead.failing[0].findings[0]
+    failing = _representative_first(merged, judgements)
+    top = failing[0].findings[0]
     cases = [judgement.case for judgement in failing]
     found = separators(cases, passing_cases(judgements, lead.identity.operator))[:TOLD]
     told = Group(
@@ -73,6 +72,20 @@ def _group(merged: Merged, judgements: Sequence[Judgement]) -> _Gathered:
         identity=lead.identity,
     )
     return _Gathered(group=told, cases=tuple(case.id for case in cases))
+
+
+def _representative_first(merged: Merged, judgements: Sequence[Judgement]) -> list[Judgement]:
+    """Failures that look like the first bunch's, then the others; smallest first, equally small ones as planned."""
+    mine = merged.bunches[0].identity
+    place = {judgement.case.id: number for number, judgement in enumerate(judgements)}
+    found = [(bunch.identity, judgement) for bunch in merged.bunches for judgement in bunch.failing]
+
+    def order(pair: tuple[Identity, Judgement]) -> tuple[object, ...]:
+        identity, judgement = pair
+        alike = (identity.kind, identity.cause, identity.node) == (mine.kind, mine.cause, mine.node)
+        return not alike, elements(judgement.case), place[judgement.case.id]
+
+    return [judgement for _, judgement in sorted(found, key=order)]
 
 
 def _why(merged: Merged, failing: Sequence[Judgement], found: Sequence[Separator]) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+from failures_notation import wrong
 from judge_notation import ended, judged, output, process, raised, ran
 
 from opsdebug_ci.failures import fingerprint, fingerprints, group
@@ -66,6 +67,16 @@ def test_groups_are_largest_first_with_the_smallest_case_to_speak_for_them():
         ("add", "exception", 1, (other.case.id,)),
     ]
     assert groups[0].statement == small.findings[0].statement
+
+
+@pytest.mark.parametrize("narrow_first", [False, True])
+def test_of_equally_small_cases_the_first_planned_speaks_whatever_bunch_it_is_of(narrow_first):
+    wide = wrong("approximation", box="0..3 0..24", seed=1)
+    narrow = wrong("approximation", box="0..0 0..24", seed=2)
+    planned = [narrow, wide] if narrow_first else [wide, narrow]
+    (found,) = group(planned)
+    assert len(found.members) == 2, "told apart by where the bad elements lie, and one cause"
+    assert found.cases == tuple(judgement.case.id for judgement in planned)
 
 
 def test_only_ten_ids_are_kept():
