@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from planted_failures import PLANTED, PlantedFailure
 
+from opsdebug_ci.catalogue.planted import wrong
+from opsdebug_ci.model import Case, Cause, Family, Layout
+from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.numerics.variants import ARGUMENT_RULES, CALL_RULES
+from opsdebug_ci.worker.case_run import run_case
 from opsdebug_ci.worker.probes import PROBES
 
 NAMES = [planted.name for planted in PLANTED]
@@ -34,3 +38,19 @@ def test_its_clean_twin_gives_no_clue(planted: PlantedFailure) -> None:
     observation = planted.observe(planted.right)
     assert [output.rejected for output in observation.outputs] == [0]
     assert observation.clues == ()
+
+
+def test_no_influence_is_read_through_a_reference_that_rounds() -> None:
+    """The only bad element lies where the two round to two sides: moved, its own entry changes one of them alone."""
+    operator = next(each for each in wrong.OPERATORS if each.name == "wrong_half_up")
+    case = Case(
+        operator=operator.name,
+        dims=operator.dims,
+        dtype="bfloat16",
+        layout=Layout.CONTIGUOUS,
+        inputs=Family.NORMAL,
+        seed=0,
+    )
+    observation = run_case(operator, RunCase(case=case), lambda crumb: None)
+    assert [output.rejected for output in observation.outputs] == [1]
+    assert {clue.cause for clue in observation.clues} == {Cause.WRONG_ROUNDING}
