@@ -38,7 +38,7 @@ from opsdebug_ci.model.vocabulary import Blame, Cause, Confidence, Kind, Referen
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.trace.counts import Counts, Limits, count
 from opsdebug_ci.worker.captured_case import case_of
-from opsdebug_ci.worker.exceptions import facts_of
+from opsdebug_ci.worker.exceptions import facts_of, ran_out_of_memory
 from opsdebug_ci.worker.input_table import HeldInputs, held_inputs, memory_of
 from opsdebug_ci.worker.machine import identify
 
@@ -73,7 +73,7 @@ class Captured:
 
 def raised(case_id: str, error: Exception) -> Seen:
     """A call that raised."""
-    memory = isinstance(error, (MemoryError, torch.OutOfMemoryError))
+    memory = ran_out_of_memory(error)
     text = f"{type(error).__name__}: {error}"[:500]
     observation = Observation(
         case_id=case_id,

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-import torch
-
 from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.device_fault import context_lost
@@ -35,7 +33,7 @@ from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.differences import observe
 from opsdebug_ci.worker.domain import check_domain
-from opsdebug_ci.worker.exceptions import broken_inputs, facts_of
+from opsdebug_ci.worker.exceptions import broken_inputs, facts_of, ran_out_of_memory
 from opsdebug_ci.worker.hunt import Catch, hunt
 from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
@@ -185,7 +183,7 @@ class _CaseRun:
 
     def _raised(self, error: BaseException, function_ns: int) -> Observation:
         """The operator's fault, unless its torch reference rejects the inputs too: then they lie outside the domain."""
-        if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        if ran_out_of_memory(error):
             return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
         hopeless = isinstance(error, MISTAKES) or context_lost(type(error).__name__, str(error))
         answers = ReferenceAnswers() if hopeless else self._ask((ReferenceKind.TORCH,))

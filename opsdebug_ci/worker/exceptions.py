@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 
+import torch
+
 from opsdebug_ci.errors import OpsdebugError
 from opsdebug_ci.model.observation import ExceptionFacts, Observation
 from opsdebug_ci.model.vocabulary import Status
@@ -14,6 +16,17 @@ MAX_MESSAGE = 2000
 
 MAX_FRAMES = 12
 """Innermost frames kept."""
+
+
+REFUSED = ("can't allocate memory: you tried to allocate", "not enough memory: you tried to allocate")
+"""How the framework's allocator on the CPU says so, as an ordinary RuntimeError (c10/core/impl/alloc_cpu.cpp)."""
+
+
+def ran_out_of_memory(error: BaseException) -> bool:
+    """Whether the operator asked for more memory than there is, on whatever device."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in REFUSED)
 
 
 def facts_of(error: BaseException) -> ExceptionFacts:

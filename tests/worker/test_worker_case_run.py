@@ -62,7 +62,7 @@ def run_own(inputs, **options) -> tuple[str, str | None]:
 def test_requires_decides_the_domain(answer, expected) -> None:
     function = Counting(twice)
     assert status_and_reason(run(unary(function, requires=answer), inputs="uniform")) == expected
-    assert function.launches == (2 if expected[0] == "ran" else 0)
+    assert function.launches == (3 if expected[0] == "ran" else 0)
 
 
 @pytest.mark.parametrize("message", ["needs CUDA", ""])
@@ -190,6 +190,10 @@ def test_what_the_operator_raises_is_a_fact_about_it() -> None:
 @pytest.mark.parametrize("error", [MemoryError("too much"), torch.OutOfMemoryError("tried to allocate 3 TiB")])
 def test_running_out_of_memory_is_told_apart(error: Exception) -> None:
     assert status_and_reason(run(unary(raises(error)))) == ("out_of_memory", "out of memory")
+
+
+def test_so_is_what_the_allocator_on_the_cpu_refuses() -> None:
+    assert status_and_reason(run(unary(lambda x: x + torch.empty(1 << 50)))) == ("out_of_memory", "out of memory")
 
 
 def test_inputs_that_the_framework_rejects_too_lie_outside_the_domain() -> None:
