@@ -3,6 +3,7 @@
 Decides how casts inside a reference are read: a cast to float16, bfloat16 or float32 is an implementation detail of
 working precision and is lifted to float64; casts to integers, bool and float8 are meaning and stay. A Python number is
 float64 only in writing: where it meets a working precision it is rounded to float32, which is what torch computes with.
+Random numbers are drawn as written and then lifted: another format would take others from the generator.
 Deliberately does not judge whether lifting is sensible for an operator: `quantize` kinds never come here.
 """
 
@@ -33,7 +34,14 @@ _CONSTANT = torch.float32
 """Format in which torch computes with a Python number that meets one of LIFTED_DTYPES (its `opmath` type)."""
 
 _NARROW_MARK = "opsdebug_was_narrow"
-"""Attribute of a tensor that `widen` made out of a narrower one."""
+"""Attribute of a tensor that `widen` made out of a narrower one: the dtype it had."""
+
+
+_DRAWN_WHERE = frozenset({"rand", "randn", "rand_like", "randn_like"})
+"""Calls that make random numbers in the default dtype or in that of their argument, by name."""
+
+_DRAWN_INTO = frozenset({"cauchy_", "exponential_", "log_normal_", "normal_", "uniform_"})
+"""Calls that fill their first argument with random numbers of its dtype."""
 
 
 class NodeObserver(Protocol):
@@ -45,10 +53,12 @@ class NodeObserver(Protocol):
 class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch types its metaclass hook partly
     """Dispatch mode that replaces working precisions by float64 in every ATen call below autograd."""
 
-    def __init__(self, observer: NodeObserver | None = None) -> None:
+    def __init__(self, observer: NodeObserver | None = None, written_for: torch.dtype = torch.float32) -> None:
+        """Args: who is shown every call; the default dtype the block was written for."""
         super().__init__()  # type: ignore[no-untyped-call]  # as above
         self._observer = observer
-        self._narrow = False
+        self._narrow: torch.dtype | None = None
+        self._written_for = written_for
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -61,9 +71,12 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
         if func is torch.ops.aten.view.dtype and args[0].is_floating_point():
             raise ReferenceFaultError("the torch reference reinterprets float bits, so it means nothing in float64")
         # Everything computed from a widened argument had its precision; one such argument speaks for the whole run.
-        self._narrow = self._narrow or any(hasattr(value, _NARROW_MARK) for value in args)
+        self._narrow = self._narrow or next((getattr(v, _NARROW_MARK) for v in args if hasattr(v, _NARROW_MARK)), None)
         if self._narrow:
             args = tree_map(_rounded_constant, args)
+        if func.overloadpacket.__name__ in _DRAWN_WHERE | _DRAWN_INTO:
+            result = _lift(_drawn(func, self._narrow or self._written_for, args, kwargs or {}))
+            return result if self._observer is None else self._observer(func, args, kwargs or {}, result)
         wide = {name: tree_map(_lift_dtype, value) for name, value in (kwargs or {}).items()}
         if _writes(func):
             before = args if self._observer is None else _copied_where_written(func, args)
@@ -101,9 +114,10 @@ def lifted(observer: NodeObserver | None = None) -> Iterator[None]:
     Attention is taken apart (math backend) so that each of its steps is visible to `observer`.
     """
     default = torch.get_default_dtype()
+    mode = LiftedMode(observer, default)
     torch.set_default_dtype(torch.float64)
     try:
-        with torch.no_grad(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), LiftedMode(observer):
+        with torch.no_grad(), torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), mode:
             yield
     finally:
         torch.set_default_dtype(default)
@@ -123,7 +137,7 @@ def widen(value: Any) -> Any:
     if value.numel() == 0 and value.layout is torch.strided:
         return torch.empty_strided(value.shape, value.stride(), dtype=dtype, device=value.device)
     wide = _widened(value, dtype) if value.layout is torch.strided else value.detach().to(dtype)
-    setattr(wide, _NARROW_MARK, True)  # NOTE: read by LiftedMode, the only thing between here and the reference
+    setattr(wide, _NARROW_MARK, value.dtype)  # NOTE: read by LiftedMode, the only thing between here and the reference
     return wide
 
 
@@ -137,6 +151,19 @@ def call_lifted(call: Callable[[], Any], observer: NodeObserver | None = None) -
     """Result of `call()` in a lifted run. The caller widens the arguments."""
     with lifted(observer):
         return call()
+
+
+def _drawn(func: Any, narrow: torch.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Random numbers of the format they are drawn in where the reference runs as written, `narrow` being its own."""
+    name = func.overloadpacket.__name__
+    if name in _DRAWN_INTO:
+        into = args[0]
+        if into.dtype is torch.float64 and narrow is not torch.float64:
+            into.copy_(func(torch.empty_like(into, dtype=narrow), *args[1:], **kwargs))
+            return into
+        return func(*args, **kwargs)
+    asked = kwargs.get("dtype") or (args[0].dtype if name.endswith("_like") else torch.float64)
+    return func(*args, **{**kwargs, "dtype": narrow if asked is torch.float64 else asked})
 
 
 def _rounded_constant(value: Any) -> Any:

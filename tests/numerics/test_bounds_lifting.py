@@ -133,6 +133,31 @@ def test_an_in_place_call_still_writes_its_argument() -> None:
     assert torch.equal(buffer, X)
 
 
+DRAWS: dict[str, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
+    "of the default dtype": lambda x, g: torch.rand(x.shape, generator=g),
+    "of an argument's dtype": lambda x, g: torch.randn(x.shape, generator=g, dtype=x.dtype),
+    "of a dtype": lambda x, g: torch.rand(x.shape, generator=g, dtype=torch.float32),
+    "like an argument": lambda x, g: torch.rand_like(x, generator=g),
+    "into a buffer": lambda x, g: torch.empty(x.shape).uniform_(-1, 1, generator=g),
+    "into a copy": lambda x, g: x.clone().exponential_(generator=g),
+    "a mask": lambda x, g: (torch.rand(x.shape, generator=g) > 0.5).float(),
+    "coins": lambda x, g: torch.empty_like(x).bernoulli_(0.25, generator=g),
+    "whole numbers": lambda x, g: torch.randint(9, x.shape, generator=g, dtype=x.dtype),
+    "an order": lambda x, g: x[torch.randperm(len(x), generator=g)],
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_random_numbers_are_those_the_reference_draws(
+    draw: Callable[[torch.Tensor, torch.Generator], torch.Tensor],
+) -> None:
+    x = torch.linspace(0, 1, 40)
+    expected = draw(x, torch.Generator().manual_seed(3))
+    drawn = call_lifted(lambda: draw(widen(x), torch.Generator().manual_seed(3)))
+    assert drawn.dtype is torch.float64
+    assert torch.equal(drawn, expected.double())
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_no_global_state_is_left(fails: bool) -> None:
     before = torch.get_default_dtype(), torch.is_grad_enabled(), torch.backends.cuda.flash_sdp_enabled()
