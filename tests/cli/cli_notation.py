@@ -18,6 +18,9 @@ SCRIPT = Path(sys.executable).with_name("opsdebug")
 EVERYDAY = ("--dims", "N=4", "--dtype", "float32", "--seed", "0", "--inputs", "normal", "--layout", "contiguous")
 """Arguments of `run` that leave one case per operator."""
 
+VERDICTS = ("--diagnosis", "0")
+"""Arguments of `run` that leave failures unshrunk: their bundles alone are written."""
+
 CONFIGURATION = 'operators = ["kernels.py"]\n'
 
 HEADER = """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_notation import EVERYDAY, SCRIPT, await_none_in, opsdebug, processes_in, project, surroundings
+from cli_notation import EVERYDAY, SCRIPT, VERDICTS, await_none_in, opsdebug, processes_in, project, surroundings
 
 from opsdebug_ci import __version__
 from opsdebug_ci.cli import outcome
@@ -59,13 +59,13 @@ def through(place: Path, pipeline: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_reader_that_leaves_changes_neither_result_nor_standard_error(tmp_path: Path) -> None:
     place = project(tmp_path / "project", "wrong")
-    ended = through(place, f"opsdebug run {' '.join(EVERYDAY)} -vv | true")
+    ended = through(place, f"opsdebug run {' '.join((*EVERYDAY, *VERDICTS))} -vv | true")
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "1 case\n1/1 cases, 1 in trouble\n")
 
 
 def test_a_log_nobody_reads_changes_no_result(tmp_path: Path) -> None:
     place = project(tmp_path / "project", "wrong")
-    ended = through(place, f"opsdebug run {' '.join(EVERYDAY)} --json 2>&1 >document.json | true")
+    ended = through(place, f"opsdebug run {' '.join((*EVERYDAY, *VERDICTS))} --json 2>&1 >document.json | true")
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "")
     assert (place / "document.json").read_text().startswith('{"schema":"opsdebug.run/1"')
 
@@ -123,7 +123,7 @@ def test_progress_is_a_bar_on_a_terminal(tmp_path: Path) -> None:
     place = project(tmp_path / "project", "wrong")
     ours, theirs = os.openpty()
     command = subprocess.Popen(
-        [SCRIPT, "run", "wrong", *EVERYDAY, "--json"],
+        [SCRIPT, "run", "wrong", *EVERYDAY, *VERDICTS, "--json"],
         cwd=place,
         env={**surroundings(), "TERM": "xterm", "COLUMNS": "100"},
         stdin=subprocess.DEVNULL,

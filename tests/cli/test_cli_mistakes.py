@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from cli_notation import CONFIGURATION, EVERYDAY, kernels, opsdebug, scrub
+from cli_notation import CONFIGURATION, EVERYDAY, VERDICTS, kernels, opsdebug, scrub
 
 EVERYDAY_WORDS = " ".join(EVERYDAY)
 
@@ -119,7 +119,7 @@ bool
 """,
     ),
     "reference with another shape": Mistake(
-        command=("run", "misshapen", *EVERYDAY),
+        command=("run", "misshapen", *EVERYDAY, *VERDICTS),
         code=1,
         out=f"""\
 FAIL: 1 of 1 case of 1 operator failed
@@ -128,9 +128,11 @@ operator   cases  pass  fail  other  worst error  ULP P99
 misshapen      1     0     1      0            -        -
 
 failures:
-  1. misshapen: broadcasting, blames the operator, 1 case, v1:FINGERPRINT
+  1. misshapen: broadcasting, blames the operator, 1 case, v2:HASH
      `out0` has shape [3], wanted [4] as reference `torch` returned
+     structure in out0; 1 case in float32
      next: opsdebug run misshapen {EVERYDAY_WORDS}
+     replay: opsdebug replay HASH
 
 next: opsdebug run misshapen {EVERYDAY_WORDS}
 """,
@@ -158,7 +160,7 @@ next: opsdebug run starved --dtype float32 --seed 0
     ),
     "operator and reference that raise": Mistake(
         files={"kernels.py": RAISING},
-        command=("run", *EVERYDAY),
+        command=("run", *EVERYDAY, *VERDICTS),
         code=1,
         out=f"""\
 FAIL: 1 of 2 cases of 2 operators failed; 1 error
@@ -168,9 +170,11 @@ raises         1     0     1      0            -        -
 unchecked      1     0     0      1            -        -
 
 failures:
-  1. raises: exception, blames the operator, 1 case, v1:FINGERPRINT
+  1. raises: exception, blames the operator, 1 case, v2:HASH
      the operator raised AttributeError: module 'torch' has no attribute 'twice' (at PROJECT/kernels.py:9)
+     exception:AttributeError, in `raises kernels.py`; 1 case in float32
      next: opsdebug run raises {EVERYDAY_WORDS}
+     replay: opsdebug replay HASH
 
 not settled:
   error, 1x unchecked: no reference could answer: reference `torch`: AttributeError: module 'torch' has no attribute \
@@ -277,7 +281,7 @@ def test_a_mistake_gets_its_whole_message(name: str, bare: Path, tmp_path: Path)
         (tmp_path / file).write_text(files[file])
     ended = opsdebug(*(word.replace("BARE", str(bare)) for word in mistake.command), at=tmp_path)
     out, err = (
-        re.sub(r"v1:[0-9a-f]{16}", "v1:FINGERPRINT", scrub(text, project=tmp_path, bare=bare))
+        re.sub(r"(?<=v2:)[0-9a-f]{16}|(?<=replay )[0-9a-f]{12}", "HASH", scrub(text, project=tmp_path, bare=bare))
         for text in (ended.out, ended.err)
     )
     assert (ended.code, out, err) == (mistake.code, mistake.out, mistake.err)

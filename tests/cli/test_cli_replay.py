@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from cli_notation import EVERYDAY, opsdebug, project, scrub
+from cli_notation import EVERYDAY, VERDICTS, opsdebug, project, scrub
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "opsdebug.replay.1.json"
 
@@ -16,7 +16,7 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "opsdebug.replay.1.json
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a failing run of a project left."""
     directory = project(tmp_path_factory.mktemp("replay") / "project", "wrong")
-    ended = opsdebug("run", "wrong", *EVERYDAY, "--json", at=directory)
+    ended = opsdebug("run", "wrong", *EVERYDAY, *VERDICTS, "--json", at=directory)
     assert ended.code == 1, ended.err
     [observation] = json.loads(ended.out)["observations"]
     [found] = directory.glob(f".opsdebug/bundles/*/{observation['bundle']}.opsbundle")

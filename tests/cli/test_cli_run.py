@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from cli_notation import BODIES, CONFIGURATION, EVERYDAY, Ended, await_none_in, opsdebug, project
+from cli_notation import BODIES, CONFIGURATION, EVERYDAY, VERDICTS, Ended, await_none_in, opsdebug, project
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "opsdebug.run.1.json"
 
@@ -23,7 +23,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def everything(place: Path) -> Ended:
     """Every operator once, in one run."""
-    return opsdebug("run", *EVERYDAY, "--timeout", "8", "--json", at=place)
+    return opsdebug("run", *EVERYDAY, *VERDICTS, "--timeout", "8", "--json", at=place)
 
 
 def cases_of(ended: Ended) -> list[dict[str, Any]]:
@@ -86,7 +86,7 @@ def test_options_fix_their_axes(place: Path) -> None:
 
 def test_the_spellings_of_the_field_and_a_glob(place: Path) -> None:
     words = ("--operator_name", "wr*", "--verifier_mode", "reference_torch", "--repeat", "3")
-    ended = opsdebug("run", *words, *EVERYDAY, "--json", at=place)
+    ended = opsdebug("run", *words, *EVERYDAY, *VERDICTS, "--json", at=place)
     (observation,) = json.loads(ended.out)["observations"]
     assert (ended.code, observation["case"]["operator"], observation["reference"]["used"]) == (1, "wrong", "torch")
 
@@ -111,7 +111,7 @@ def _(x):
     with (tmp_path / "kernels.py").open("a") as module:
         module.write(restless)
     once = opsdebug("run", "restless", *EVERYDAY, "--json", at=tmp_path)
-    often = opsdebug("run", "restless", *EVERYDAY, "--repeat", "16", "--json", at=tmp_path)
+    often = opsdebug("run", "restless", *EVERYDAY, *VERDICTS, "--repeat", "16", "--json", at=tmp_path)
     assert (once.code, often.code) == (0, 1)
     (observation,) = json.loads(often.out)["observations"]
     assert observation["findings"][0]["cause"] == "nondeterminism_race"
@@ -133,10 +133,10 @@ def test_a_worker_does_not_import_the_compiler_of_torch(place: Path) -> None:
 
 
 def test_a_failing_case_is_shown_in_full_and_its_command_fails_again(place: Path) -> None:
-    ended = opsdebug("run", "wrong", *EVERYDAY, "-v", at=place)
+    ended = opsdebug("run", "wrong", *EVERYDAY, *VERDICTS, "-v", at=place)
     assert "FAIL wrong[N=4 float32 contiguous normal seed=0 cpu]" in ended.out
     command = ended.out.splitlines()[-1].removeprefix("next: opsdebug ").split()
-    again = opsdebug(*command, "--json", at=place)
+    again = opsdebug(*command, *VERDICTS, "--json", at=place)
     assert again.code == 1
     (case,) = cases_of(again)
     assert case["name"] == "wrong[N=4 float32 contiguous normal seed=0 cpu]"
