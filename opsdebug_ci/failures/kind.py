@@ -63,13 +63,15 @@ def _ending(observation: Observation) -> str:
 
 
 def _memory_kind(observation: Observation) -> str:
+    """What every case shows comes before what pages caught, since they are watched for one case of many."""
     outside = [reading for reading in observation.memory if not reading.inside]
     facts = (
-        ("oob_write", any(reading.role is not Role.SCRATCH for reading in outside) or _paged(observation, "oob_write")),
+        ("oob_write", any(reading.role is not Role.SCRATCH for reading in outside)),
         ("scratch_oob", bool(outside)),
-        ("input_mutated", any(r.inside for r in observation.memory) or _paged(observation, "input_mutated")),
+        ("input_mutated", any(reading.inside for reading in observation.memory)),
         ("uninit_output", observation.unwritten > 0),
-        ("oob_read", bool(observation.reads) or _paged(observation, "oob_read")),
+        ("oob_read", bool(observation.reads)),
+        *((kind, _paged(observation, kind)) for kind in ("oob_write", "input_mutated", "oob_read")),
     )
     return next((name for name, holds in facts if holds), "")
 

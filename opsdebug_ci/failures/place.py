@@ -88,11 +88,14 @@ def _memory_place(observation: Observation, kind: str) -> Place:
         read = observation.reads[0]
         # NOTE: whose storage it was is told apart only sometimes; which output follows it always is.
         return Place(target=read.output, node=step_name(read.step or ""), zone=str(read.side))
+    if kind == "uninit_output":
+        return Place()
     readings = [r for r in observation.memory if r.inside is (kind == "input_mutated")]
     if kind not in ("oob_write", "scratch_oob", "input_mutated") or not readings:
         return Place(target=_paged_target(observation), node=_page_node(observation))
     first = min(readings, key=lambda reading: _ROLES.index(reading.role))
-    node = step_name(first.step) if first.step else _page_node(observation)
+    # NOTE: no step from watched pages: they are watched for one case of many, which would part it from the others.
+    node = step_name(first.step or "")
     if first.inside:
         return Place(target=_target(first), node=node)
     return Place(target=_target(first), node=node, zone=str(first.side), distance=_distance(first, observation))

@@ -269,3 +269,15 @@ def test_a_suspicion_parts_what_lies_elsewhere_or_is_unlikely() -> None:
     second = suspecting(("tail_mask", 0.9))
     assert not same_cause(suspecting(("wrong_constant_eps", 0.75), ("tail_mask", 0.4)), second)
     assert not same_cause(suspecting(("wrong_constant_eps", 0.75), ("tail_mask", 0.6), box="2..3 0..24"), second)
+
+
+@pytest.mark.parametrize(
+    "judgement", [wrote("tail", role="scratch"), unwritten(), read()], ids=["scratch", "fill", "read"]
+)
+def test_watching_pages_moves_no_failure_to_another_group(judgement: Judgement) -> None:
+    fault = PageFault(access=Access.WRITE, side=Side.TAIL, place="a.py:3", frames=("a.py:3 f",), modes=(PageMode.TAIL,))
+    watched = judged(replace(judgement.observation, pages=(fault,)))
+    first, second = identity(judgement), identity(watched)
+    assert first is not None and second is not None
+    assert (first.kind, first.target, first.zone) == (second.kind, second.target, second.zone)
+    assert fingerprint(judgement) == fingerprint(watched)
