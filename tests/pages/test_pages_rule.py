@@ -10,7 +10,7 @@ from opsdebug_ci.judge import judge
 from opsdebug_ci.judge.rules import Subject
 from opsdebug_ci.judge.rules.pages import fault_text, pages
 from opsdebug_ci.model import Case, Contract, Family, Layout, Observation, Status
-from opsdebug_ci.model.memory import ForeignRead, PageFault
+from opsdebug_ci.model.memory import ForeignRead, MemoryReading, PageFault
 from opsdebug_ci.model.vocabulary import Access, Cause, PageMode, Side, Verdict
 
 CASE = Case(operator="f", dims={"N": 4}, dtype="float32", layout=Layout.CONTIGUOUS, inputs=Family.NORMAL, seed=0)
@@ -110,3 +110,15 @@ def test_what_killed_a_case_comes_before_that_it_died() -> None:
     judged = judge(CASE, crashed, Contract())
     assert judged.verdict is Verdict.CRASH
     assert judged.findings[0].cause is Cause.OOB_WRITE
+
+
+def test_what_guard_zones_saw_of_the_same_access_is_said_besides() -> None:
+    beside = MemoryReading(argument="out0", side=Side.TAIL, bytes_changed=252, first_offset=4, nearest_bytes=1)
+    elsewhere = replace(beside, side=Side.HEAD)
+    for zones, said in (((beside,), "; 252 bytes beside `out0` changed, the nearest 1 byte away"), ((elsewhere,), "")):
+        seen = replace(RAN, pages=(WRITE,), memory=zones)
+        (finding,) = pages(Subject(case=CASE, observation=seen, contract=Contract()))
+        assert finding.statement == fault_text(WRITE) + said
+    follows = replace(RAN, pages=(replace(READ, side=Side.TAIL),), reads=(FOLLOWED,))
+    (finding,) = pages(Subject(case=CASE, observation=follows, contract=Contract()))
+    assert finding.statement.endswith("; 1 element of `out0` follows it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.judge.rules.rule import Evidence, Subject
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.memory import PageFault
@@ -22,9 +23,24 @@ _WHERE = {Side.TAIL: "behind the end of", Side.HEAD: "before the beginning of"}
 def pages(subject: Subject) -> Iterator[Finding]:
     """Fires for every access that watched pages caught. Silent where none were watched, or none was touched."""
     for fault in subject.observation.pages:
-        yield subject.finding(
-            _cause(fault), _confidence(fault, subject.observation), fault_text(fault), _evidence(fault)
+        statement = f"{fault_text(fault)}{_seen_besides(fault, subject.observation)}"
+        yield subject.finding(_cause(fault), _confidence(fault, subject.observation), statement, _evidence(fault))
+
+
+def _seen_besides(fault: PageFault, observation: Observation) -> str:
+    """What guard zones and outputs show of the same access: how much, and whose."""
+    if fault.access is Access.WRITE:
+        zones = [reading for reading in observation.memory if reading.side is fault.side and not reading.inside]
+        return "".join(
+            f"; {quantity(reading.bytes_changed, 'byte')} beside `{reading.argument}` changed, the nearest "
+            f"{quantity(reading.nearest_bytes, 'byte')} away"
+            for reading in zones[:1]
         )
+    follow = [read for read in observation.reads if read.side is fault.side]
+    return "".join(
+        f"; {quantity(read.elements, 'element')} of `{read.output}` {'follows' if read.elements == 1 else 'follow'} it"
+        for read in follow[:1]
+    )
 
 
 def fault_text(fault: PageFault) -> str:
