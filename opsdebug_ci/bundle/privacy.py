@@ -2,7 +2,7 @@
 
 Decides three things: paths, addresses and times go always, so that one failure met twice makes the same bytes; of the
 environment only settings on a list stay; and with `bundle.values = false` everything goes that is, or is worked out
-from, a value of an input: plain values, storages, log, messages, statements, single elements. What stays then are
+from, a value of an input: plain values, storages, log, messages, statements, elements, sizes of errors. What stays then are
 names, shapes, places, counts and hashes.
 """
 
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from opsdebug_ci.bundle.plain_text import plain
-from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.accuracy import Accuracy, Quantiles, WorstElement
 from opsdebug_ci.model.bundle import InputTable, InputValue, ValueKind
 from opsdebug_ci.model.credentials import is_secret
 from opsdebug_ci.model.finding import Finding
-from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.observation import Observation, OutputReading
 from opsdebug_ci.model.wire import from_json, to_json
 
 SETTINGS = (
@@ -67,6 +67,8 @@ _INSTALLED = re.compile(r"(?<![\w.])/[^\s:'\",]*/(?=(?:site-packages|dist-packag
 _ELSEWHERE = re.compile(r"(?<![\w./:])(?:/[\w.+@%~-]+)+/(?=[\w.<-])")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{9,16}\b")
 """Of a 64-bit process; bit patterns of 32 bits are shorter and stay."""
+
+_UNTOLD = Quantiles(p50=None, p95=None, p99=None, max=None)
 
 Value = TypeVar("Value")
 
@@ -122,17 +124,14 @@ def finding_without_values(finding: Finding) -> Finding:
 
 
 def observation_without_values(observation: Observation) -> Observation:
-    """Names, places, counts and statistics over whole outputs; no message, no log and no single element."""
+    """Names, places, zones and counts; no message, no log, no element and no size of an error."""
     exception, process = observation.exception, observation.process
     return replace(
         observation,
         reason=None,
         exception=None if exception is None else replace(exception, message=""),
         process=None if process is None else replace(process, log_tail=""),
-        outputs=tuple(
-            replace(output, accuracy=None if output.accuracy is None else _without_elements(output.accuracy))
-            for output in observation.outputs
-        ),
+        outputs=tuple(map(_output_without_values, observation.outputs)),
         references=tuple(replace(reading, reason=None) for reading in observation.references),
         memory=tuple(replace(r, wanted_hex="", found_hex="", value=None) for r in observation.memory),
         clues=(),
@@ -140,7 +139,33 @@ def observation_without_values(observation: Observation) -> Observation:
     )
 
 
-def _without_elements(accuracy: Accuracy) -> Accuracy:
+def _output_without_values(output: OutputReading) -> OutputReading:
+    return replace(
+        output,
+        accuracy=None if output.accuracy is None else _without_sizes(output.accuracy),
+        votes=tuple(replace(vote, disagreement=None) for vote in output.votes),
+        bias=None,
+    )
+
+
+def _without_sizes(accuracy: Accuracy) -> Accuracy:
+    """Zone, counts and places. An error of an output that is 0 where it should not be is the value itself."""
     worst = accuracy.worst
-    bare = None if worst is None else replace(worst, actual=None, expected=None)
-    return replace(accuracy, worst=bare)
+    bare = WorstElement(
+        index=() if worst is None else worst.index,
+        actual=None,
+        expected=None,
+        tolerance=None,
+        rounding=None,
+        internal=None,
+        worst_case=None,
+    )
+    return replace(
+        accuracy,
+        cosine=None,
+        max_abs_err=None,
+        rel_err=_UNTOLD,
+        ulp=_UNTOLD,
+        significant_digits=None,
+        worst=None if worst is None else bare,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -179,6 +180,28 @@ def test_private_values_stay_at_home(kept: Kept, tmp_path: Path) -> None:
     request = RunCase(case=named.manifest.case, inputs=unpack(named, tmp_path), explaining=False)
     again = kept.bench.pool.about(request, Observation)
     assert again.inputs_digest == named.manifest.observation.inputs_digest
+
+
+def numbers_in(value: object) -> list[float]:
+    """Every number with a fraction, however deep."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for item in value for number in numbers_in(item)]
+    return [value] if isinstance(value, float) else []
+
+
+def test_no_size_of_an_error_tells_what_a_value_was(kept: Kept, tmp_path: Path) -> None:
+    # where an output is 0 or 1 instead of a value, its error, or its distance in ulps, is that value
+    configuration = Project(root=tmp_path).configuration(**{"bundle.values": False})
+    written = keep(kept.judgements, kept.bench, configuration, kept.project.world())
+    for name in ("half_off", "named"):
+        private = read_bundle(BundlePlace.beside(tmp_path).path(written.bundles[case(name).id]))
+        assert numbers_in(json.loads(kept.bundle(name).archive.manifest)["observation"]["outputs"])
+        (output,) = json.loads(private.archive.manifest)["observation"]["outputs"]
+        assert numbers_in(output) == [output["accuracy"]["misrounding_rate"]]  # a share of elements
+        assert set(output["accuracy"]["ulp"].values()) == {None}
+        assert output["accuracy"]["over_tolerance"] == output["accuracy"]["compared"]
 
 
 def test_where_nothing_can_be_written_one_note_says_so(kept: Kept, tmp_path: Path) -> None:
