@@ -43,23 +43,35 @@ ONE_DEATH = "a process dies once: of each kind of access the first is told, furt
 MOST_ASKED = 8
 """Arguments watched alone to find whose pages were touched."""
 
+LEAST_S = 0.05
+"""Seconds below which no launch is begun."""
+
+OUT_OF_TIME = "watched pages were given up: there was no time for another launch"
+
 RESULTS_OPEN = "the operator does not run while tensors of its own are watched; its arguments alone were"
 
 
-def page_faults(pool: WorkerPool, case: Case, inputs: StoredInputs | None = None) -> PageInquiry:
+def page_faults(
+    pool: WorkerPool, case: Case, inputs: StoredInputs | None = None, left_s: Callable[[], float] | None = None
+) -> PageInquiry:
     """Launch `case` under watched pages, and say what it touched.
 
     Args:
         pool: its workers die of the launches and are replaced.
         case: what to launch.
         inputs: kept inputs to launch it on; None: made from the case.
+        left_s: seconds that are left for launches; what is known by then is told. None: as long as it takes.
     """
-    return inquire(lambda request: pool.about(request, PagesKept), case, inputs)
+    return inquire(
+        lambda request: pool.about(request, PagesKept, None if left_s is None else left_s()), case, inputs, left_s
+    )
 
 
-def inquire(ask: Ask, case: Case, inputs: StoredInputs | None = None) -> PageInquiry:
+def inquire(
+    ask: Ask, case: Case, inputs: StoredInputs | None = None, left_s: Callable[[], float] | None = None
+) -> PageInquiry:
     """The same for any way of having launches made."""
-    inquiry = _Inquiry(ask, case, inputs)
+    inquiry = _Inquiry(ask, case, inputs, left_s)
     with contextlib.suppress(_NothingLearntError):  # noted where it happened; what was found before stands
         inquiry.watch()
     return inquiry.told()
@@ -71,7 +83,8 @@ class _NothingLearntError(Exception):
 
 @final
 class _Inquiry:
-    def __init__(self, ask: Ask, case: Case, inputs: StoredInputs | None) -> None:
+    def __init__(self, ask: Ask, case: Case, inputs: StoredInputs | None, left_s: Callable[[], float] | None) -> None:
+        self._left_s = left_s
         self._ask = ask
         self._case = case
         self._inputs = inputs
@@ -151,6 +164,8 @@ class _Inquiry:
 
     def _launch(self, mode: PageMode, *, protected: bool = True, only: str | None = None) -> PageLaunch:
         """One launch; raises when nothing was learnt of it."""
+        if self._left_s is not None and self._left_s() < LEAST_S:
+            self._give_up(OUT_OF_TIME)
         request = PageCase(
             case=self._case,
             mode=mode,

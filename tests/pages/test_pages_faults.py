@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from opsdebug_ci.execution.page_faults import ONE_DEATH, RESULTS_OPEN, inquire
+from opsdebug_ci.execution.page_faults import ONE_DEATH, OUT_OF_TIME, RESULTS_OPEN, inquire
 from opsdebug_ci.model import Case, Family, Layout, Observation, Phase, ProcessFacts, Status
 from opsdebug_ci.model.memory import PageInquiry
 from opsdebug_ci.model.message import PageCase, PagesKept
@@ -190,3 +190,14 @@ def test_a_tensor_of_its_own_is_not_named_where_those_were_not_watched() -> None
 
     (fault,) = inquire(ask, CASE).faults
     assert (fault.argument, fault.own) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("launches_in_time", "faults"), [(0, ""), (2, ""), (3, "write@tail:1"), (5, "write@tail:1"), (9, "write@tail:1")]
+)
+def test_no_launch_is_begun_once_time_is_over(launches_in_time: int, faults: str) -> None:
+    ask, left_s = launches("tail:1 tail_readable:1"), [9.0] * launches_in_time
+    inquiry = inquire(ask, CASE, left_s=lambda: left_s.pop() if left_s else 0.0)
+    assert len(inquiry.launches) == min(launches_in_time, len(TABLE["tail:1 tail_readable:1"][1].split()))
+    assert told(inquiry) == faults  # a write that dies on open pages too is none, so it takes three
+    assert (OUT_OF_TIME in inquiry.notes) == (launches_in_time < 5)
