@@ -1,7 +1,8 @@
 """Memory an operator asks for while it runs: filled with a known byte, and laid between zones.
 
-Decides which calls allocate (`torch.empty` and its kin), and looks for them inside custom operators too: a call of one
-is dispatched again, to the kernel of its tensors' device, with the mode on. Results of other calls are left alone. What
+Decides which calls allocate: `torch.empty` and its kin, whose memory is filled, and those that make a tensor to hand
+on (`zeros`, `full`, copies, casts), whose values are kept. Looks for them inside custom operators too: a call of one is
+dispatched again, to the kernel of its tensors' device, with the mode on. Results of other calls are left alone. What
 C++ code allocates below the dispatcher is not seen. An allocation that is given back is looked at, and forgotten, once
 many are held: an operator that allocates in a loop does not fill the memory with zones.
 """
@@ -42,6 +43,23 @@ _CALLS = frozenset(
     }
 )
 
+_WRITTEN_CALLS = frozenset(
+    {
+        "aten::_to_copy",
+        "aten::clone",
+        "aten::full",
+        "aten::full_like",
+        "aten::new_full",
+        "aten::new_ones",
+        "aten::new_zeros",
+        "aten::ones",
+        "aten::ones_like",
+        "aten::zeros",
+        "aten::zeros_like",
+    }
+)
+"""Calls whose results are new memory with values in it, such as kernels are given for their outputs and inputs."""
+
 _FRAMEWORK = frozenset({"aten", "prim", "prims"})
 """Namespaces whose kernels are not looked into."""
 
@@ -73,10 +91,14 @@ class FreshFills:
 class _Allocation:
     """One piece of fresh memory between zones."""
 
-    def __init__(self, bare: torch.Tensor, name: str, fills: FreshFills, key: int) -> None:
+    def __init__(self, bare: torch.Tensor, name: str, fills: FreshFills, key: int, *, written: bool) -> None:
+        """Args: as allocated; in words; what to lay around it; its number; whether its bytes are values to be kept."""
         self.name = name
         self.arena = Arena(bare.untyped_storage().nbytes(), zone_bytes([bare]), bare.device)
-        self.arena.payload.fill_(byte_for(bare.dtype, fills.byte))
+        if written:
+            self.arena.storage.copy_(bare.untyped_storage())
+        else:
+            self.arena.payload.fill_(byte_for(bare.dtype, fills.byte))
         self.arena.paint_zones(palette_of(bare, written=True), *2 * (fills.zones or Fill.PATTERN,), key=key)
         self._zones = (self.arena.head.clone(), self.arena.tail.clone())
         self._dtype = bare.dtype
@@ -148,8 +170,11 @@ class FreshMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
         if self._steps is not None:
             self._steps.entered(name)
         result = self._called(func, args, kwargs or {})
-        if _allocates(func) and isinstance(result, torch.Tensor) and has_bytes(result):
-            result = self._fresh(result, name)
+        if isinstance(result, torch.Tensor) and has_bytes(result):
+            if _makes(func, _CALLS):
+                result = self._fresh(result, name)
+            elif _makes(func, _WRITTEN_CALLS) and self._can_surround(result):
+                result = self._surrounded(result, name, written=True)
         if self._steps is not None:
             self._steps.left(name)
         return result
@@ -188,17 +213,20 @@ class FreshMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
             return func.redispatch(torch._C.DispatchKeySet(key), *args, **kwargs)
 
     def _fresh(self, bare: torch.Tensor, name: str) -> torch.Tensor:
-        size = bare.untyped_storage().nbytes()
-        if self._fills.zones is None or size == 0 or type(bare) is not torch.Tensor or not can_guard(bare.device):
-            _fill_storage(bare, self._fills.byte)
-            return bare
-        if bare.is_pinned():
-            _fill_storage(bare, self._fills.byte)
-            return bare
+        if self._can_surround(bare):
+            return self._surrounded(bare, name, written=False)
+        _fill_storage(bare, self._fills.byte)
+        return bare
+
+    def _can_surround(self, bare: torch.Tensor) -> bool:
+        plain = type(bare) is torch.Tensor and bare.untyped_storage().nbytes() > 0 and can_guard(bare.device)
+        return self._fills.zones is not None and plain and not bare.is_pinned()
+
+    def _surrounded(self, bare: torch.Tensor, name: str, *, written: bool) -> torch.Tensor:
         self._count += 1
         shape = ", ".join(map(str, bare.shape))
         words = f"{str(bare.dtype).removeprefix('torch.')}[{shape}] of {name}"
-        allocation = _Allocation(bare, words, self._fills, self._count)
+        allocation = _Allocation(bare, words, self._fills, self._count, written=written)
         self._allocations.append(allocation)
         self._held_bytes += allocation.held_bytes
         if self._held_bytes > self._limit_bytes:
@@ -225,12 +253,12 @@ def fresh_memory(byte: int) -> FreshMemory:
     return FreshMemory(FreshFills(byte=byte))
 
 
-def _allocates(func: Any) -> bool:
-    """Whether `func` returns memory nobody wrote; `out=` overloads return a tensor of the caller's."""
+def _makes(func: Any, calls: frozenset[str]) -> bool:
+    """Whether `func` is one of `calls` and returns new memory; `out=` overloads return a tensor of the caller's."""
     return (
         isinstance(func, torch._ops.OpOverload)
         and func._overloadname != "out"
-        and func.overloadpacket._qualified_op_name in _CALLS
+        and func.overloadpacket._qualified_op_name in calls
     )
 
 

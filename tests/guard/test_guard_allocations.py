@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -66,6 +67,41 @@ def test_a_guarded_allocation_is_the_one_asked_for_and_strays_are_found(call: st
     assert (named.role, named.argument) == (Role.OUTPUT, "out0")
 
 
+MADE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "zeros": lambda x: torch.zeros(3, 4),
+    "zeros_like": torch.zeros_like,
+    "new_zeros": lambda x: x.new_zeros(12),
+    "ones": lambda x: torch.ones(5, dtype=torch.int8),
+    "ones_like": torch.ones_like,
+    "new_ones": lambda x: x.new_ones(3),
+    "full": lambda x: torch.full((2, 2), 7.0),
+    "full_like": lambda x: torch.full_like(x, 7.0),
+    "new_full": lambda x: x.new_full((4,), 7.0),
+    "clone": lambda x: x.t().clone(),
+    "contiguous": lambda x: x.t().contiguous(),
+    "cast": lambda x: x.half(),
+    "complex": lambda x: torch.zeros(3, dtype=torch.complex64),
+}
+
+
+@pytest.mark.parametrize("call", MADE)
+def test_what_is_made_with_values_keeps_them_and_strays_are_found(call: str) -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    plain = MADE[call](x)
+    with FreshMemory(GUARDED) as memory:
+        made = MADE[call](x)
+    assert torch.equal(plain, made)
+    assert (plain.stride(), plain.dtype, plain.untyped_storage().nbytes()) == (
+        made.stride(),
+        made.dtype,
+        made.untyped_storage().nbytes(),
+    )
+    assert (memory.guarded, memory.intact()) == (1, True)
+    beside(made, made.untyped_storage().nbytes(), 4).add_(1)
+    (found,) = memory.changes({"out0": made})
+    assert (found.argument, found.side, found.role, found.bytes_changed) == ("out0", Side.TAIL, Role.OUTPUT, 4)
+
+
 def test_nothing_and_what_cannot_lie_between_zones_is_filled_at_most() -> None:
     with FreshMemory(GUARDED) as memory:
         empty = torch.empty(0, 3)
@@ -90,16 +126,19 @@ def test_scratch_inside_a_custom_operator_is_guarded(name: str) -> None:
 def test_a_tidy_custom_operator_has_the_same_bits_and_gradients() -> None:
     x = torch.ones(4, requires_grad=True)
     with FreshMemory(GUARDED) as memory:
-        assert torch.equal(torch.ops.guard_scratch.tidy(x.detach()), torch.full((4,), 2.0))
-        torch.ops.guard_scratch.derived(x).sum().backward()
+        doubled_x = torch.ops.guard_scratch.tidy(x.detach())
+        derived_x = torch.ops.guard_scratch.derived(x)
+    assert doubled_x.tolist() == [2.0] * 4
+    derived_x.sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [2.0] * 4
     assert memory.guarded == 2
 
 
 def test_custom_operators_are_left_alone_unless_asked() -> None:
+    x = torch.ones(4)
     with FreshMemory(FreshFills(byte=FILL_A, zones=Fill.PATTERN)) as memory:
-        torch.ops.guard_scratch.strays(torch.ones(4))
+        torch.ops.guard_scratch.strays(x)
     assert memory.guarded == 0
 
 
