@@ -2,7 +2,8 @@
 
 Decides when to look: before and after every call that reaches the dispatcher, at every checkpoint, and at every line of
 code that is neither installed nor ours, Triton kernels under the interpreter included. Code that makes no calls (a
-kernel reached through a pointer) is blamed by the line that called it. Looking ends when it has taken too long: no
+kernel reached through a pointer) is blamed by the line that called it. A launch of a kernel is one step: calls made in
+it are those of whoever carries it out. Looking ends when it has taken too long: no
 step is better than a wrong one.
 """
 
@@ -64,6 +65,7 @@ class Locator:
         self._open: list[Key] = []
         self._line: str | None = None
         self._spent_s = 0.0
+        self._launching = False
 
     @contextmanager
     def looking(self) -> Iterator[None]:
@@ -78,14 +80,30 @@ class Locator:
             self._look()
             self._name_open("the end")
 
+    @contextmanager
+    def launching(self, kernel: str) -> Iterator[None]:
+        """A kernel is launched in this block: one step, whatever is called in it."""
+        name = f"launch {kernel}"
+        self.entered(name)
+        self._launching = True
+        try:
+            yield
+        finally:
+            self._launching = False
+            self.left(name)
+
     def entered(self, name: str) -> None:
         """A call begins."""
+        if self._launching:
+            return
         self._look()
         self._name_open(name)
         self._running.append(name)
 
     def left(self, name: str) -> None:
         """It ended."""
+        if self._launching:
+            return
         self._look()
         del self._running[self._running.index(name) :]
         self._last = name

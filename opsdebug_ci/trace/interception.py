@@ -58,7 +58,7 @@ class Interception(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch
 
     def __enter__(self) -> Interception:
         if self._depth == 0:
-            self._kernels.enter_context(_launches_through(self._launch))
+            self._kernels.enter_context(launches_through(self._launch))
         self._depth += 1
         super().__enter__()  # type: ignore[no-untyped-call]  # as above
         return self
@@ -136,8 +136,11 @@ def _device_key(values: list[Any]) -> DispatchKey | None:
 
 
 @contextmanager
-def _launches_through(launch: Callable[[str, list[Any], Callable[[], Any]], Any]) -> Iterator[None]:
-    """Hand every Triton launch of this block to `launch`; nothing where Triton was never imported."""
+def launches_through(launch: Callable[[str, list[Any], Callable[[], Any]], Any]) -> Iterator[None]:
+    """Hand every Triton launch of this block to `launch`: kernel, arguments, and what launches it.
+
+    Nothing is handed over where Triton was never imported.
+    """
     classes = [getattr(sys.modules[module], name, None) for module, name in KERNELS if module in sys.modules]
     originals = [(kernel, kernel.run) for kernel in classes if kernel is not None]
     for kernel, run in originals:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,6 +32,7 @@ from opsdebug_ci.guard import (
     soil_heap,
 )
 from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
+from opsdebug_ci.trace.interception import launches_through
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import Conditions, Launch, Outputs
 
@@ -159,6 +162,7 @@ class Launcher:
             memory = FreshMemory(fills, self.grounds.places, locator)
         if locator is not None:
             around.enter_context(locator.looking())
+            around.enter_context(launches_through(partial(_as_step, locator)))
         if memory is not None:
             around.enter_context(memory)
         return memory, locator
@@ -200,6 +204,13 @@ class Launcher:
             spent_ns = time.perf_counter_ns() - start
             self.duration_ns += spent_ns
             self._quickest_ns = spent_ns if self._quickest_ns is None else min(self._quickest_ns, spent_ns)
+
+
+def _as_step(locator: Locator, kernel: str, arguments: list[Any], run: Callable[[], Any]) -> Any:
+    """A launch of a kernel, told to whoever looks for the step that changes bytes."""
+    del arguments
+    with locator.launching(kernel):
+        return run()
 
 
 def _copied(outputs: Outputs) -> Outputs:

@@ -168,6 +168,20 @@ def test_code_that_makes_no_calls_is_blamed_by_its_line_between_two_steps() -> N
     assert found.outputs[0].rejected == 0
 
 
+def test_a_launch_of_a_kernel_is_a_step_whatever_is_called_in_it() -> None:
+    kernels = pytest.importorskip("worker_kernels")
+
+    def launches(x):
+        out = torch.empty_like(x)
+        kernels.bad_store[(1,)](x, out, x.numel(), SIZE=8)
+        return out.mul_(1)
+
+    (reading,) = observed(launches).memory
+    assert (reading.argument, reading.side, reading.bytes_changed) == ("out0", Side.TAIL, 8)
+    assert reading.step == "launch bad_store"
+    assert reading.place == kernels.STORE
+
+
 def test_a_checkpoint_is_a_step() -> None:
     def marked(x):
         y = checkpoint("doubled", 2 * x)
