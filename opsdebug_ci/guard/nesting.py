@@ -38,6 +38,18 @@ def strided_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]
             yield from strided_tensors(f"{name}[{key!r}]", item)
 
 
+def containers(name: str, value: Any) -> Iterator[tuple[str, list[Any] | dict[Any, Any]]]:
+    """Lists and dicts in an argument, itself included, each by its place: an operator may change their items."""
+    if type(value) in (list, dict):
+        yield name, value
+    if type(value) in (list, tuple):
+        for position, item in enumerate(value):
+            yield from containers(f"{name}[{position}]", item)
+    elif type(value) is dict:
+        for key, item in value.items():
+            yield from containers(f"{name}[{key!r}]", item)
+
+
 def is_plain_memory(array: np.ndarray[Any, Any]) -> bool:
     """Whether the elements lie side by side, as bytes."""
     return array.dtype != object and bool(array.flags.c_contiguous or array.flags.f_contiguous)

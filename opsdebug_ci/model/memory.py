@@ -101,10 +101,10 @@ class LayoutChange:
     """A tensor whose shape, strides, offset or storage is another than before, undeclared."""
 
     tensor: str
-    """Argument or checkpoint."""
+    """Argument or checkpoint; a list, dict or item of one that is an argument."""
 
     field: str
-    """`shape`, `stride`, `offset`, `storage` or `dtype`."""
+    """`shape`, `stride`, `offset`, `storage` or `dtype`; `content` of a list or dict, `object` of an item."""
 
     before: str
     """What it was."""

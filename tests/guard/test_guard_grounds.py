@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -202,6 +206,32 @@ def test_a_tensor_object_turned_in_place_is_found(change: object, fields: set[st
     laid.values[1].t_()
     assert {found.field for found in laid.layout_changes()} == fields
     assert {found.tensor for found in laid.layout_changes()} <= {"x"}
+
+
+ITEMS: dict[str, tuple[Callable[[Any], object], set[tuple[str, str]]]] = {
+    "one taken": (lambda x: x.pop(), {("x", "content")}),
+    "all taken": (lambda x: x.clear(), {("x", "content")}),
+    "one added": (lambda x: x.append(3), {("x", "content")}),
+    "one exchanged": (lambda x: operator.setitem(x, 0, x[0] * 2), {("x[0]", "object")}),
+    "one exchanged for its like": (lambda x: operator.setitem(x, 0, x[0].clone()), {("x[0]", "object")}),
+    "turned round": (lambda x: x.reverse(), {("x[0]", "object"), ("x[2]", "object")}),
+    "in a dict": (lambda x: x[1].update(m=torch.ones(2)), {("x[1]['m']", "object")}),
+    "key added": (lambda x: x[1].update(seen=1), {("x[1]", "content")}),
+    "number exchanged": (lambda x: operator.setitem(x, 2, 8), {("x[2]", "object")}),
+    "number exchanged for its like": (lambda x: operator.setitem(x, 2, float("7.5")), set()),
+    "taken and put back": (lambda x: x.append(x.pop()), set()),
+    "a copy changed": (lambda x: list(x).pop(), set()),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), ITEMS.values(), ids=ITEMS)
+def test_a_list_or_dict_with_other_items_is_found(
+    change: Callable[[Any], object], expected: set[tuple[str, str]]
+) -> None:
+    laid = ready({"x": [torch.ones(2), {"m": torch.zeros(3)}, 7.5], "out": [torch.ones(2)]}, written=frozenset({"out"}))
+    change(laid.values[0])
+    laid.values[1].clear()
+    assert {(found.tensor, found.field) for found in laid.layout_changes()} == expected
 
 
 def test_plain_copies_can_be_resized() -> None:
