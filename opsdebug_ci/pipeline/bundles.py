@@ -112,20 +112,31 @@ def write_bundles(
     written: dict[str, str] = {}
     notes: dict[str, None] = {}
     left = MOST_RUN_BYTES
-    with contextlib.closing(_inputs_of(failing, bench, configuration)) as known:
-        for failure, inputs in known:
-            manifest = _manifest(failure, inputs, bench, configuration, revision, world)
-            files = inputs.files if sum(path.stat().st_size for path in inputs.files) <= left else ()
-            try:
-                data = _packed(manifest, {path.name: path.read_bytes() for path in files})
+    try:
+        with contextlib.closing(_inputs_of(failing, bench, configuration)) as known:
+            for failure, inputs in known:
+                share = _within(inputs, left)
+                manifest = _manifest(failure, share, bench, configuration, revision, world)
+                try:
+                    data = _packed(manifest, {path.name: path.read_bytes() for path in share.files})
+                except BundleError as problem:
+                    notes[f"no bundle of {failure.judgement.case.name}: {problem.message}"] = None
+                    continue
                 written[failure.judgement.case.id] = place.put(data)
                 left -= len(data)
-            except BundleError as problem:
-                notes[f"no bundle of {failure.judgement.case.name}: {problem.message}"] = None
-            except OSError as error:
-                notes[f"bundles were not written to {configuration.root}: {error.strerror}"] = None
-                break
+    except OSError as error:
+        some = f"only {len(written):,} of {len(failing):,} bundles were" if written else "bundles were not"
+        notes[f"{some} written to {configuration.root}: {error.strerror or error}"] = None
     return WrittenBundles(bundles=written, notes=tuple(notes))
+
+
+def _within(inputs: _Inputs, left: int) -> _Inputs:
+    """`inputs`, without their storages where the bundles of the run have no room left for them."""
+    if sum(path.stat().st_size for path in inputs.files) <= left:
+        return inputs
+    return replace(
+        inputs, files=(), note=f"the bundles of its run have {MOST_RUN_BYTES // MIB} MiB already: hashes only"
+    )
 
 
 def _inputs_of(

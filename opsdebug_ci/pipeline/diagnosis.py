@@ -37,6 +37,12 @@ MEMORY_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT"})
 LEAST_S = 1.0
 """Seconds below which nothing is shrunk any more."""
 
+PAGES_SHARE = 0.5
+"""Share of the time for pages: each launch that dies costs a worker, and smaller cases are worth as much."""
+
+NOT_SMALLER = "some failures were not made smaller:"
+TAKES_ITS_TIME = "`opsdebug replay HASH --shrink` takes its own time"
+
 HASH_DIGITS = 12
 """Digits of a bundle's hash in a command: 48 bits, so ten thousand bundles collide with probability about 2e-7."""
 
@@ -92,11 +98,13 @@ def undiagnosed(judgements: Sequence[Judgement]) -> Diagnosis:
 
 def diagnose(judgements: Sequence[Judgement], means: Means) -> Diagnosis:
     """Everything the module's list says."""
-    deadline_ns = means.world.monotonic_ns() + round(means.seconds * SECOND_NS)
-    told = undiagnosed(_with_pages(judgements, means, deadline_ns))
+    began_ns = means.world.monotonic_ns()
+    deadline_ns = began_ns + round(means.seconds * SECOND_NS)
+    told = undiagnosed(_with_pages(judgements, means, began_ns + round(PAGES_SHARE * means.seconds * SECOND_NS)))
     by_id = {judgement.case.id: judgement for judgement in told.judgements}
+    notes: dict[str, None] = {}
     shrunk = {
-        found.fingerprint: _shrunk(by_id[found.cases[0]], found, means, deadline_ns, waiting)
+        found.fingerprint: _shrunk(by_id[found.cases[0]], found, means, deadline_ns, waiting, notes)
         for waiting, found in zip(range(len(told.groups), 0, -1), told.groups, strict=True)
     }
     smaller = [each for each in map(_smaller, shrunk, shrunk.values()) if each is not None]
@@ -113,7 +121,7 @@ def diagnose(judgements: Sequence[Judgement], means: Means) -> Diagnosis:
         told,
         groups=tuple(_told(found, shrunk[found.fingerprint], written.bundles) for found in told.groups),
         bundles=written.bundles,
-        notes=written.notes,
+        notes=(*written.notes, *notes),
     )
 
 
@@ -124,7 +132,7 @@ def _with_pages(judgements: Sequence[Judgement], means: Means, deadline_ns: int)
     for judgement in (*suspects, *(_passing_once(judgements) if means.profile is Profile.DEEP else ())):
         if means.world.monotonic_ns() >= deadline_ns:
             break
-        faults = page_faults(means.bench.pool, judgement.case).faults
+        faults = page_faults(means.bench.pool, judgement.case, left_s=lambda: _left_s(means, deadline_ns)).faults
         if faults:
             case, observation = judgement.case, replace(judgement.observation, pages=faults)
             by_id[case.id] = judge(case, observation, contracts[case.operator])
@@ -156,22 +164,32 @@ def _suspects_memory(judgement: Judgement) -> bool:
 
 
 def _shrunk(
-    representative: Judgement, found: Group, means: Means, deadline_ns: int, waiting: int
+    representative: Judgement, found: Group, means: Means, deadline_ns: int, waiting: int, notes: dict[str, None]
 ) -> ShrunkFailure | None:
-    """The representative shrunk within its share of the time that is left; None: there is none."""
-    left_s = (deadline_ns - means.world.monotonic_ns()) / SECOND_NS
+    """The representative shrunk within its share of the time that is left; None: there is none, and a note why."""
+    left_s = _left_s(means, deadline_ns)
     description = next(each for each in means.bench.catalogue.operators if each.name == found.operator)
     if left_s < LEAST_S:
+        if means.seconds:
+            notes[f"{NOT_SMALLER} the {means.seconds:g} s for it were over; {TAKES_ITS_TIME}"] = None
         return None
     means.world.progress.tell(f"shrinking {representative.case.name}")
-    return shrink_case(
-        representative,
-        means.bench,
-        description,
-        budget=Budget(seconds=max(left_s / waiting, min(left_s, LEAST_S))),
-        clock=lambda: means.world.monotonic_ns() / SECOND_NS,
-        width=usable_cores(),
-    )
+    try:
+        return shrink_case(
+            representative,
+            means.bench,
+            description,
+            budget=Budget(seconds=max(left_s / waiting, min(left_s, LEAST_S))),
+            clock=lambda: means.world.monotonic_ns() / SECOND_NS,
+            width=usable_cores(),
+        )
+    except OSError as error:  # a full disk must not cost the run its verdict
+        notes[f"{NOT_SMALLER} {error.strerror or error}"] = None
+        return None
+
+
+def _left_s(means: Means, deadline_ns: int) -> float:
+    return (deadline_ns - means.world.monotonic_ns()) / SECOND_NS
 
 
 def _fails(judgement: Judgement) -> bool:

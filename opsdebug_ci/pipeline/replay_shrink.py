@@ -6,6 +6,7 @@ commit of an unmodified work tree. Anything else might go on from what other cod
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -61,7 +62,8 @@ def shrunk_replay(
         )
         written = _kept(attempt, shrunk, bench, configuration, world, revision)
     if state is not None:
-        state.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # one that cannot be removed is gone on from, which costs nothing
+            state.unlink(missing_ok=True)
     return _told(shrunk, written)
 
 
@@ -89,7 +91,7 @@ def _kept(
     world: World,
     revision: Revision,
 ) -> WrittenBundles:
-    """The bundle of the smaller case, and of every other failure met on the way; nothing where nothing is smaller."""
+    """The bundle of the smaller case; nothing where nothing is smaller."""
     if shrunk.minimised_from is None:
         return WrittenBundles()
     smallest = FailedCase(
@@ -104,10 +106,13 @@ def _kept(
 
 
 def _state(attempt: Attempt, configuration: Configuration, revision: Revision) -> Path | None:
-    """Where the shrinking is written down; None: nowhere, for what code it was could not be told."""
+    """Where the shrinking is written down; None: nowhere, for it cannot be, or what code it was could not be told."""
     if not revision.commit or revision.dirty:
         return None
     directory = configuration.root / OWN_DIRECTORY
-    make_directory(directory)
-    make_directory(directory / "shrinking")
+    try:
+        make_directory(directory)
+        make_directory(directory / "shrinking")
+    except OSError:
+        return None
     return directory / "shrinking" / f"{attempt.entry.sha256[:DIGITS]}-{revision.commit[:DIGITS]}.json"

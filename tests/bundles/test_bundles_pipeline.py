@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,9 @@ from opsdebug_ci.failures.bundle_reader import Bundle, read_bundle, unpack
 from opsdebug_ci.model import Judgement, Observation, Status, Verdict
 from opsdebug_ci.model.bundle import ValueKind
 from opsdebug_ci.model.message import RunCase
+from opsdebug_ci.model.run import Revision
 from opsdebug_ci.pipeline.bundles import WrittenBundles
+from opsdebug_ci.pipeline.diagnosis import Means, diagnose
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 
 SETTINGS = {"OMP_NUM_THREADS": "1", "GITHUB_TOKEN": "secret", "EDITOR": "ed"}
@@ -211,6 +214,25 @@ def test_where_nothing_can_be_written_one_note_says_so(kept: Kept, tmp_path: Pat
     assert written.bundles == {}
     assert len(written.notes) == 1
     assert "bundles were not written" in written.notes[0]
+
+
+def test_a_full_disk_costs_notes_and_no_verdict(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    means = Means(
+        bench=kept.bench,
+        configuration=Project(root=tmp_path).configuration(),
+        revision=Revision(commit="ab" * 20),
+        world=kept.project.world(),
+        seconds=5.0,
+    )
+    told = diagnose(kept.judgements, means)
+    assert [judgement.verdict for judgement in told.judgements] == [judgement.verdict for judgement in kept.judgements]
+    assert len(told.groups) == len(NAMES) - 1
+    assert told.bundles == {}
+    assert sorted(note.split(": ")[0] for note in told.notes) == [
+        f"bundles were not written to {tmp_path}",
+        "some failures were not made smaller",
+    ]
 
 
 def test_bundles_can_be_read_by_whoever_reads_the_project(kept: Kept) -> None:

@@ -93,7 +93,7 @@ def test_a_tree_that_cannot_be_written_costs_a_note_and_no_verdict(project: Proj
     own.rename(project.directory / "elsewhere")
     own.write_text("in the way")
     try:
-        document = verified(project, 1.0)
+        document = verified(project, 0.0)
     finally:
         own.unlink()
         (project.directory / "elsewhere").rename(own)

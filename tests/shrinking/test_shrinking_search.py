@@ -172,6 +172,11 @@ def test_what_ends_us_twice_is_not_run_again(tmp_path):
     assert shrunk.smallest.case.dims == {"n": 4}
 
 
+def test_a_state_that_cannot_be_written_costs_nothing_but_the_state(tmp_path):
+    nowhere = tmp_path / "gone" / "state.json"
+    assert fails_when(tail).shrink(case(n=5000), state=nowhere) == fails_when(tail).shrink(case(n=5000))
+
+
 def test_the_state_of_another_failure_is_refused(tmp_path):
     path = tmp_path / "state.json"
     fails_when(tail).shrink(case(n=5000), state=path)

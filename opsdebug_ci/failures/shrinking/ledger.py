@@ -141,7 +141,7 @@ class Ledger:
         return failed, tries
 
     def save(self) -> None:
-        """Write down where it stands."""
+        """Write down where it stands; where that cannot be written, an interruption costs the search and no more."""
         if self._state is not None:
             spent = self.account
             state = State(
@@ -151,7 +151,10 @@ class Ledger:
                 settled=self._settled,
                 running=self._running,
             )
-            write_state(self._state, state)
+            try:
+                write_state(self._state, state)
+            except OSError:
+                self._state = None
 
     @property
     def _usual(self) -> tuple[str, TrialFunction]:
