@@ -26,6 +26,9 @@ BUNDLE_SCHEMA = "opsdebug.bundle/1"
 CAPTURED = "captured:"
 """What the fingerprint of a failure that a service met begins with, until it is imported."""
 
+CAPTURED_NOTE = "captured in a service"
+"""Note of every bundle that a service left."""
+
 
 class ValueKind(Word):
     """What one argument, or one item of it, is."""

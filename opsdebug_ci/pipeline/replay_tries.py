@@ -18,7 +18,7 @@ from opsdebug_ci.failures.bundle_reader import unpack
 from opsdebug_ci.failures.fingerprint import fingerprint, same_cause
 from opsdebug_ci.judge import judge
 from opsdebug_ci.model import FAILING_VERDICTS, Cause, Judgement, Observation, OperatorDescription, Status, Verdict
-from opsdebug_ci.model.bundle import BundleManifest, StoredInputs
+from opsdebug_ci.model.bundle import CAPTURED_NOTE, BundleManifest, StoredInputs
 from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.model.replay import ReplayOutcome, TryCounts
 from opsdebug_ci.pipeline.replay_places import Entry
@@ -181,7 +181,7 @@ def obstacle(manifest: BundleManifest, bench: Workbench) -> Obstacle | None:
         return Obstacle(outcome=ReplayOutcome.IMPOSSIBLE, reason=lacking.reason)
     description = described(manifest, bench)
     if description is None:
-        return Obstacle(outcome=ReplayOutcome.GONE, reason=f"operator `{case.operator}` does not exist any more")
+        return Obstacle(outcome=ReplayOutcome.GONE, reason=_absent(manifest))
     changed = _changed(manifest, description)
     if changed is not None:
         return Obstacle(outcome=ReplayOutcome.GONE, reason=changed)
@@ -192,6 +192,14 @@ def obstacle(manifest: BundleManifest, bench: Workbench) -> Obstacle | None:
             reason=f"it failed on device `{case.device}`; here are {', '.join(bench.devices)}",
         )
     return None
+
+
+def _absent(manifest: BundleManifest) -> str:
+    """Why there is no operator; a service captures functions that nobody has declared yet."""
+    name = manifest.case.operator
+    if CAPTURED_NOTE in manifest.notes:
+        return f"no operator `{name}` is declared here: declare the captured function under its name"
+    return f"operator `{name}` does not exist any more"
 
 
 def described(manifest: BundleManifest, bench: Workbench) -> OperatorDescription | None:

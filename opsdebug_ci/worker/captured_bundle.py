@@ -30,7 +30,7 @@ from opsdebug_ci.bundle.privacy import (
     withheld_table,
 )
 from opsdebug_ci.model.accuracy import Accuracy, ClassMismatch, Quantiles
-from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, CAPTURED, BundleManifest
+from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, CAPTURED, CAPTURED_NOTE, BundleManifest
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.machine import Machine
 from opsdebug_ci.model.observation import Observation, OutputReading, TensorFacts
@@ -173,7 +173,7 @@ def captured(
 
 def _kept(held: HeldInputs, values: bool) -> tuple[tuple[str, ...], dict[str, Data]]:
     """What a reader must know, and the storages that may be kept."""
-    told = "captured in a service"
+    told = CAPTURED_NOTE
     if not values:
         return (told, "values are private: hashes only, so it cannot be replayed"), {}
     if held.table.size_bytes > ROOM_BYTES:

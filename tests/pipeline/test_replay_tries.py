@@ -13,7 +13,7 @@ from pipeline_notation import Project
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.execution import WorkerPool
 from opsdebug_ci.model import Catalogue, Family, Kind, Layout, Machine, Observation, OperatorDescription, Stage, Status
-from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, BundleManifest, InputTable, InputValue, ValueKind
+from opsdebug_ci.model.bundle import BUNDLE_SCHEMA, CAPTURED_NOTE, BundleManifest, InputTable, InputValue, ValueKind
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.description import TensorDescription, Unavailable
@@ -104,6 +104,11 @@ def test_an_operator_that_is_as_it_was_is_tried(bench: Workbench) -> None:
             manifest(replace(CASE, operator="relu")),
             ReplayOutcome.GONE,
             "operator `relu` does not exist any more",
+        ),
+        (
+            replace(manifest(replace(CASE, operator="scores")), notes=(CAPTURED_NOTE,)),
+            ReplayOutcome.GONE,
+            "no operator `scores` is declared here: declare the captured function under its name",
         ),
         (
             manifest(replace(CASE, dims={"M": 4})),
