@@ -16,6 +16,10 @@ COMMIT_DIGITS, FINGERPRINT_DIGITS, BUNDLE_DIGITS = 10, 11, 12
 """Digits shown in a table; the fingerprint's version included."""
 
 
+MOST_LISTED = 10
+"""Bundles of one cause that are listed; the document has all."""
+
+
 def failures_text(document: FailuresDocument) -> str:
     """The report, ending in a newline."""
     if document.detail is not None and len(document.causes) == 1:
@@ -67,7 +71,7 @@ def _told(cause: FailureCause) -> list[str]:
 def _heading(cause: FailureCause) -> list[str]:
     return [
         f"{plain(cause.operator)}: {plain(cause.cause)}: {plain(cause.statement)}",
-        f"  {_state(cause)}; {_counted(cause.cases, 'case')} in {_counted(cause.runs, 'run')}",
+        f"  {_state(cause)}; {_counted(cause.cases, 'case')} {_runs(cause)}",
         f"  first seen {_seen(cause.first)}, last seen {_seen(cause.last)}",
         *([f"  one cause because: {plain(cause.why)}"] if cause.why else []),
         *(f"  fails where {plain(text)}" for text in cause.separators),
@@ -75,10 +79,14 @@ def _heading(cause: FailureCause) -> list[str]:
     ]
 
 
+def _runs(cause: FailureCause) -> str:
+    return f"in {_counted(cause.runs, 'run')}" if cause.runs else "in bundles; no recorded run tells of it"
+
+
 def _sections(cause: FailureCause, detail: CauseDetail) -> list[list[str]]:
     return [
         _fields(cause),
-        _listed("bundles:", cause.bundles or tuple(filter(None, (cause.bundle,)))),
+        _listed("bundles:", _bundles(cause)),
         _listed("failed:", [f"{row.verdict} {row.name} {_seen(row.seen)}" for row in detail.failed]),
         _listed("evidence:", [f"{name} {json.dumps(value)}" for name, value in detail.evidence.items()]),
         _listed("memory:", detail.readings),
@@ -88,6 +96,12 @@ def _sections(cause: FailureCause, detail: CauseDetail) -> list[list[str]]:
         _listed("failed with:", [f"{name} {value}" for name, value in detail.environment]),
         _listed("note:", detail.notes),
     ]
+
+
+def _bundles(cause: FailureCause) -> list[str]:
+    every = list(cause.bundles) or [*filter(None, (cause.bundle,))]
+    more = len(every) - MOST_LISTED
+    return [*every[:MOST_LISTED], *([f"and {more:,} more, in `--json`"] if more > 0 else [])]
 
 
 def _fields(cause: FailureCause) -> list[str]:

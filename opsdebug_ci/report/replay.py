@@ -29,6 +29,10 @@ STEADINESS: Mapping[Steadiness, str] = {
 """What each class is called in a sentence."""
 
 
+NOT_ALWAYS = "not always, but too few tries to say how often"
+"""What is said where it showed in some tries, passed in others, and its rate is not known well."""
+
+
 def replay_conclusion(bundles: Sequence[ReplayedBundle]) -> tuple[str, ...]:
     """Sentences, the most telling first."""
     if not bundles:
@@ -59,11 +63,10 @@ def outcome_sentences(bundle: ReplayedBundle) -> tuple[str, ...]:
 def _reproduced(bundle: ReplayedBundle) -> tuple[str, ...]:
     counts = bundle.counts
     how = STEADINESS[bundle.steadiness] if bundle.steadiness is not None else ""
-    every = (
-        "every time, but " if bundle.steadiness is Steadiness.UNSETTLED and counts.reproduced == counts.judged else ""
-    )
+    if bundle.steadiness is Steadiness.UNSETTLED:
+        how = f"every time, but {how}" if counts.reproduced == counts.judged else NOT_ALWAYS
     return (
-        f"reproduced {counts.reproduced:,} of {counts.judged:,}{interval(bundle.rate)}: {every}{how}",
+        f"reproduced {counts.reproduced:,} of {counts.judged:,}{interval(bundle.rate)}: {how}",
         *_besides(bundle),
     )
 

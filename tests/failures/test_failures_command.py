@@ -141,3 +141,22 @@ def test_what_is_advised_keeps_the_options(project: Path, capsys: pytest.Capture
     assert outcome(["failures", "--config", "opsdebug.toml", "--store", "elsewhere"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.endswith("--config opsdebug.toml --store elsewhere")
+
+
+def test_of_many_bundles_of_one_cause_ten_are_listed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = []
+    for n in range(2, 15):
+        case = replace(CASE, dims={"M": 3, "N": n})
+        seen = replace(manifest().observation, case_id=case.id)
+        files.append(project / f"{n}.opsbundle")
+        files[-1].write_bytes(bundle(case=case, case_id=case.id, observation=seen, notes=(f"the {n}th",)))
+    assert outcome(["failures", "import", *map(str, files)]) == 0
+    capsys.readouterr()
+    assert outcome(["failures", "show", manifest().fingerprint]) == 0
+    shown = capsys.readouterr().out
+    assert "\n  and 3 more, in `--json`\n" in shown
+    listed = shown.partition("bundles:\n")[2].partition("  and")[0].split()
+    assert outcome(["failures", "show", manifest().fingerprint, "--json"]) == 0
+    (cause,) = json.loads(capsys.readouterr().out)["causes"]
+    assert listed == cause["bundles"][:10]
+    assert len(cause["bundles"]) == 13

@@ -85,7 +85,7 @@ def counted(reproduced: int, *, otherwise: int = 0, passed: int = 0, unjudged: i
         (counted(10, passed=10), "reproduced 10 of 20 (Wilson 95 %: 29.9 to 70.1 %): flaky"),
         (
             counted(1, passed=19),
-            "reproduced 1 of 20 (Wilson 95 %: 0.888 to 23.6 %): too few tries to say whether always",
+            "reproduced 1 of 20 (Wilson 95 %: 0.888 to 23.6 %): not always, but too few tries to say how often",
         ),
         (counted(0, passed=20), "not reproduced in 20 tries (Wilson 95 %: 0 to 16.1 %): no proof that it is gone"),
         (counted(0, otherwise=3, passed=1), "not reproduced, but 3 of 4 tries failed in another way"),
