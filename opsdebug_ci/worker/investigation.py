@@ -23,6 +23,7 @@ from opsdebug_ci.worker.probes import PROBES
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.health_origin import is_unhealthy, origin_of
 from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.probes.steadiness import changed_bits
 
 CASE_S = 4.0
 """Seconds of work one failed case may be investigated."""
@@ -57,8 +58,11 @@ class Explanation:
     clues: tuple[Clue, ...]
     """For every failing output, most probable first per output."""
 
-    origin: HealthEvent | None
+    origin: HealthEvent | None = None
     """First step that lets NaN or infinities appear; None: there is none, or no time to look."""
+
+    mismatches: int = 0
+    """Output elements whose bits changed in another launch like the first: nothing was sought then."""
 
 
 def investigate(
@@ -75,6 +79,10 @@ def investigate(
     allowed_s = CASE_S if spent_s < OPERATOR_S else HURRY_S
     started_s = time.thread_time()
     scene = scene_within(Budget(allowed_s))
+    mismatches = changed_bits(scene)
+    if mismatches:
+        _SPENT[operator] = spent_s + time.thread_time() - started_s
+        return Explanation(clues=(), mismatches=mismatches)
     clues = tuple(clue for failure in failures for clue in _clues(scene, failure))
     unhealthy = not scene.expired and any(is_unhealthy(failure) for failure in failures)
     origin = next(heard(_origins, scene), None) if unhealthy else None
