@@ -6,7 +6,7 @@ representative, the smallest case, because it is the quickest to rerun and to re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsdebug_ci.failures.bunch import Bunch, bunches, elements, passing_cases
@@ -49,12 +49,13 @@ def fingerprints(judgements: Iterable[Judgement]) -> dict[str, str]:
 
 def _gathered(judgements: Iterable[Judgement]) -> list[_Gathered]:
     every = list(judgements)
-    return [_group(merged, every) for merged in merge(bunches(every))]
+    place = {judgement.case.id: number for number, judgement in enumerate(every)}
+    return [_group(merged, every, place) for merged in merge(bunches(every))]
 
 
-def _group(merged: Merged, judgements: Sequence[Judgement]) -> _Gathered:
+def _group(merged: Merged, judgements: Sequence[Judgement], place: Mapping[str, int]) -> _Gathered:
     lead = merged.bunches[0]
-    failing = _representative_first(merged, judgements)
+    failing = _representative_first(merged, place)
     top = failing[0].findings[0]
     cases = [judgement.case for judgement in failing]
     found = separators(cases, passing_cases(judgements, lead.identity.operator))[:TOLD]
@@ -74,10 +75,9 @@ def _group(merged: Merged, judgements: Sequence[Judgement]) -> _Gathered:
     return _Gathered(group=told, cases=tuple(case.id for case in cases))
 
 
-def _representative_first(merged: Merged, judgements: Sequence[Judgement]) -> list[Judgement]:
+def _representative_first(merged: Merged, place: Mapping[str, int]) -> list[Judgement]:
     """Failures that look like the first bunch's, then the others; smallest first, equally small ones as planned."""
     mine = merged.bunches[0].identity
-    place = {judgement.case.id: number for number, judgement in enumerate(judgements)}
     found = [(bunch.identity, judgement) for bunch in merged.bunches for judgement in bunch.failing]
 
     def order(pair: tuple[Identity, Judgement]) -> tuple[object, ...]:
