@@ -16,7 +16,7 @@ from opsdebug_ci.report.table import aligned
 
 
 def scrubbed(document, verbosity=0):
-    return re.sub("v1:[0-9a-f]{16}", "v1:FINGERPRINT", text(document, verbosity))
+    return re.sub("v2:[0-9a-f]{16}", "v2:FINGERPRINT", text(document, verbosity))
 
 
 def test_one_of_everything():
@@ -35,16 +35,19 @@ add           2     2     0      0           amber        1
 mine          1     1     0      0               0        -
 
 failures:
-  1. softmax: unknown, blames the operator, 2 cases, v1:FINGERPRINT
+  1. softmax: unknown, blames the operator, 2 cases, v2:FINGERPRINT
      `out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at [3, 17]: got 1.25, wanted 1, allowed 0.001 (error 250 x that)
+     mismatch in out0; 2 cases in float16
      rel error P50 0, P95 0.001, P99 0.002, max 0.25; ULP P50 0, P95 1, P99 3, max 6
      15 of 16,384 beyond tolerance, worst at [3, 17]
      next: opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous
-  2. gelu: exception, blames the operator, 1 case, v1:FINGERPRINT
+  2. gelu: exception, blames the operator, 1 case, v2:FINGERPRINT
      the operator raised ValueError: bad shape (at ops.py:7 softmax)
+     exception:ValueError, in `softmax ops.py`; 1 case in float32
      next: opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous
-  3. scan: hang, blames the operator, 1 case, v1:FINGERPRINT
+  3. scan: hang, blames the operator, 1 case, v2:FINGERPRINT
      did not finish within the time limit in phase function
+     timeout; 1 case in float32
      next: opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous
 
 not settled:
@@ -79,8 +82,9 @@ softmax       1     0     1      0  250 x tol, red        3
 add           1     1     0      0       0.5 x tol        1
 
 failures:
-  1. softmax: unknown, blames the operator, 1 case, v1:FINGERPRINT
+  1. softmax: unknown, blames the operator, 1 case, v2:FINGERPRINT
      `out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at [3, 17]: got 1.25, wanted 1, allowed 0.001 (error 250 x that)
+     mismatch in out0; 1 case in float16
      rel error P50 0, P95 0.001, P99 0.002, max 0.25; ULP P50 0, P95 1, P99 3, max 6
      15 of 16,384 beyond tolerance, worst at [3, 17]
      next: opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous
