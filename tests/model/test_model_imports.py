@@ -30,6 +30,6 @@ def test_a_name_the_package_does_not_have_is_named_with_those_it_has() -> None:
     with pytest.raises(AttributeError) as mistake:
         opsdebug_ci.tensors  # noqa: B018 - the access is the test
     assert str(mistake.value) == (
-        "module `opsdebug_ci` has no `tensors`; it has Contract, Cost, Operator, Unsupported, checkpoint, operator, "
-        "scalar, tensor"
+        "module `opsdebug_ci` has no `tensors`; it has Contract, Cost, Operator, Unsupported, capture, checkpoint, "
+        "operator, scalar, tensor"
     )
