@@ -30,4 +30,6 @@ def breaks_promise(reading: PropertyReading, contract: Contract) -> bool:
     if reading.property is Property.OPCHECK:
         undeclared = reading.evidence.get("undeclared")
         return undeclared == "mutation" or (undeclared == "aliasing" and not contract.may_alias)
+    if reading.property is Property.OTHER_SEEDS:
+        return contract.deterministic
     return reading.property in (Property.FRESH_INPUTS, Property.LATER_LAUNCHES)

@@ -20,6 +20,8 @@ class Property(Word):
     """Other inputs give other outputs, whatever address, object or version the inputs have."""
     LATER_LAUNCHES = "later_launches"
     """The same inputs give the same outputs later on, with other inputs in between."""
+    OTHER_SEEDS = "other_seeds"
+    """Random generators seeded otherwise give the same outputs, where no reference draws from them."""
     OWN_WORK = "own_work"
     """No reference is entered while the operator runs."""
     BATCH_INVARIANCE = "batch_invariance"

@@ -32,6 +32,12 @@ PLANTED = {
         ("fail", "nondeterminism_race"),
         "`out0`: 1 element changed bits in a later launch on the same inputs",
     ),
+    "other seed": (
+        broken("other_seeds", elements=2, seed=1),
+        Contract(),
+        ("fail", "nondeterminism_race"),
+        "2 output elements changed their bits with the seed of the process's random generators",
+    ),
     "raised": (
         broken("later_launches", raised="RuntimeError", message="tired"),
         Contract(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 import sys
 import time
 import weakref
@@ -170,7 +171,8 @@ def test_other_than_everyday_cases_are_not_asked(inputs: str) -> None:
 def test_work_skipped_after_some_calls_is_cheating(calls: int) -> None:
     counter = itertools.count()
     found = verdict_of(lambda x: x + x if next(counter) < calls else torch.zeros_like(x))
-    assert (found.verdict, top(found)) == (Verdict.FAIL, "cheating")
+    # what works in the first launch alone, which is watched, is wrong ever after: nothing later is lost
+    assert (found.verdict, top(found)) == (Verdict.FAIL, "cheating" if calls > 1 else "nondeterminism_race")
 
 
 def test_stale_output_after_some_calls_is_cheating() -> None:
@@ -465,4 +467,72 @@ def test_properties_are_left_out_where_references_are_dear(monkeypatch: pytest.M
 
     counting = Counting(lambda x: x + x)
     assert run(unary(counting, slow)).properties == ()
-    assert counting.launches == 2
+    assert counting.launches == 3
+
+
+# -- outputs that follow random generators -----------------------------------------------------------------------------
+
+
+def shuffled(order):
+    """The sum of x, added up in an order of its own every time."""
+
+    def sums(x):
+        total = torch.zeros(1)
+        for position in order(len(x)):
+            total = total + x[position]
+        return total
+
+    return sums
+
+
+def shuffled_by_random(count):
+    order = list(range(count))
+    random.shuffle(order)
+    return order
+
+
+DRAWING = {
+    "random": shuffled_by_random,
+    "numpy": np.random.permutation,
+    "torch": lambda count: torch.randperm(count).tolist(),
+}
+DRAWING_NOTHING = {
+    "one order": range,
+    "a seed of its own": lambda count: random.Random(7).sample(range(count), count),
+    "a generator of its own": lambda count: torch.randperm(count, generator=torch.Generator().manual_seed(1)).tolist(),
+}
+
+
+@pytest.mark.parametrize("order", DRAWING.values(), ids=DRAWING)
+def test_bits_that_follow_the_seed_of_the_process_fail(order) -> None:
+    operator = unary(shuffled(order), lambda x: x.sum().reshape(1), kind="reduction")
+    judgement = judged(operator, case_of(operator, N=200))
+    assert (judgement.verdict, top(judgement)) == (Verdict.FAIL, "nondeterminism_race")
+    free = unary(
+        shuffled(order), lambda x: x.sum().reshape(1), kind="reduction", contract=Contract(deterministic=False)
+    )
+    assert judged(free, case_of(free, N=200)).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("order", DRAWING_NOTHING.values(), ids=DRAWING_NOTHING)
+def test_an_order_that_no_seed_changes_passes(order) -> None:
+    operator = unary(shuffled(order), lambda x: x.sum().reshape(1), kind="reduction")
+    assert judged(operator, case_of(operator, N=200)).verdict is Verdict.PASS
+    assert reading(operator, Property.OTHER_SEEDS, N=200) is None
+
+
+def test_drawing_what_the_reference_draws_passes() -> None:
+    def drops(x):
+        return x * (torch.rand(x.shape) > 0.5)
+
+    operator = unary(drops, lambda x: torch.where(torch.rand(x.shape) > 0.5, x, 0 * x))
+    assert judged(operator, case_of(operator)).verdict is Verdict.PASS
+    assert reading(operator, Property.OTHER_SEEDS) is None
+
+
+def test_drawing_what_changes_no_bits_passes() -> None:
+    operator = unary(lambda x: x + x + 0 * random.random())
+    assert judged(operator, case_of(operator)).verdict is Verdict.PASS
+    found = reading(operator, Property.OTHER_SEEDS)
+    assert found is not None
+    assert (found.compared, found.broken) == (6, 0)

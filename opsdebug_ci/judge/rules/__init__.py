@@ -27,7 +27,7 @@ from opsdebug_ci.judge.rules.oob_write import oob_write
 from opsdebug_ci.judge.rules.opcheck import opcheck, undeclared_effect
 from opsdebug_ci.judge.rules.own_work import own_work
 from opsdebug_ci.judge.rules.pages import pages
-from opsdebug_ci.judge.rules.repeat import nondeterminism
+from opsdebug_ci.judge.rules.repeat import nondeterminism, unseeded
 from opsdebug_ci.judge.rules.rule import Rule as Rule
 from opsdebug_ci.judge.rules.rule import Subject as Subject
 from opsdebug_ci.judge.rules.special_values import denormal_signed_zero, nan_inf_handling
@@ -62,6 +62,7 @@ CAUSES: tuple[Rule, ...] = (
     worse_than_framework,
     stale_result,
     lost_work,
+    unseeded,
     batch_invariance,
     undeclared_effect,
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opsdebug_ci.judge.promises import broken
 from opsdebug_ci.judge.quantity import quantity
 from opsdebug_ci.judge.rules.rule import Evidence, Subject
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.hunt import HuntReading
+from opsdebug_ci.model.property import Property
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.model.wilson import wilson
 
@@ -37,6 +39,22 @@ def nondeterminism(subject: Subject) -> Iterator[Finding]:
     yield subject.finding(
         Cause.NONDETERMINISM_RACE, 0.6 if observation.unwritten else 0.9, statement, evidence, options=options
     )
+
+
+def unseeded(subject: Subject) -> Iterator[Finding]:
+    """Fires when outputs follow random generators that no reference draws from, and the contract promises the same
+    bits on every launch. Silent when it promises nothing."""
+    if not subject.contract.deterministic:
+        return
+    for reading in broken(subject.observation, Property.OTHER_SEEDS):
+        whose = "its" if reading.broken == 1 else "their"
+        statement = (
+            f"{quantity(reading.broken, 'output element')} changed {whose} bits with "
+            "the seed of the process's random generators, which the operator draws from and its reference does not, "
+            "although the contract promises `deterministic=True`"
+        )
+        evidence: Evidence = {**reading.evidence, "differing": reading.broken, "compared": reading.compared}
+        yield subject.finding(Cause.NONDETERMINISM_RACE, 0.9, statement, evidence)
 
 
 def hunt_text(hunt: HuntReading) -> str:

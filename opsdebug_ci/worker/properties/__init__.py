@@ -16,12 +16,13 @@ from opsdebug_ci.worker.launch_reading import LaunchReading
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties.batch_invariance import batch_invariance
 from opsdebug_ci.worker.properties.opcheck import opcheck
+from opsdebug_ci.worker.properties.other_seeds import other_seeds
 from opsdebug_ci.worker.properties.same_addresses import same_addresses
 
 Check = Callable[[Scene, LaunchReading], Iterable[PropertyReading]]
 """Yields nothing where the property cannot be asked. Its docstring says what it launches."""
 
-CHECKS: tuple[Check, ...] = (same_addresses, batch_invariance, opcheck)
+CHECKS: tuple[Check, ...] = (same_addresses, other_seeds, batch_invariance, opcheck)
 """Every check. Gradients are no check but cases of their own: `gradients`."""
 
 AFFORDABLE_NS = 250_000_000

@@ -1,0 +1,62 @@
+"""Whether outputs follow the process's random generators although nothing declares it.
+
+Every launch finds the generators of the interpreter, of numpy and of torch seeded alike, so that an operator and its
+reference may draw the same numbers. An operator that draws where its reference does not would look deterministic by
+that alone. Decides what drawing is: a generator stands elsewhere afterwards. Deliberately silent where the reference
+draws too, and about generators of the operator's own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from opsdebug_ci.model.property import Property, PropertyReading
+from opsdebug_ci.worker.isolation import isolated
+from opsdebug_ci.worker.launch_reading import LaunchReading, differing
+from opsdebug_ci.worker.launches import Launcher
+from opsdebug_ci.worker.probes.scene import PROBE_FAULTS, Scene
+
+SEEDS = 15
+"""Other seeds tried: what happens in one launch of ten shows with probability 1 - 0.9**15 = 79 % per case."""
+
+
+def other_seeds(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading]:
+    """Two launches; where the operator draws and its reference does not, SEEDS more, until bits differ."""
+    if not scene.operator.contract.deterministic or launch.repeat_mismatches:
+        return
+    with isolated(scene.case.seed):
+        untouched = _positions()
+    first = scene.launch(scene.arguments, watched=True)
+    if first is None or _positions() == untouched:
+        return
+    if scene.reference(scene.arguments) is None or _positions() != untouched:
+        return
+    compared = sum(output.numel() for output in first.values())
+    for seed in range(scene.case.seed + 1, scene.case.seed + 1 + SEEDS):
+        if scene.expired or not compared:
+            return
+        launcher = Launcher(scene.operator, scene.arguments, seed, careful=scene.careful)
+        try:
+            count = differing(first, launcher.once(watched=True))
+        except PROBE_FAULTS:
+            return
+        if count:
+            yield PropertyReading(
+                property=Property.OTHER_SEEDS, compared=compared, broken=count, evidence={"seed": seed}
+            )
+            return
+    yield PropertyReading(property=Property.OTHER_SEEDS, compared=compared, broken=0, evidence={})
+
+
+def _positions() -> tuple[object, ...]:
+    """Where every generator stands."""
+    legacy = np.random.get_state(legacy=False)
+    numpy_state = legacy["state"]
+    devices = [torch.default_generator.get_state().numpy().tobytes()]
+    if torch.cuda.is_available():
+        devices += [state.numpy().tobytes() for state in torch.cuda.get_rng_state_all()]
+    return random.getstate(), numpy_state["pos"], numpy_state["key"].tobytes(), tuple(devices)
