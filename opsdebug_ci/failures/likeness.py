@@ -69,8 +69,10 @@ def same_stack(first: Bunch, second: Bunch) -> str:
 
 
 def less_known(first: Bunch, second: Bunch) -> str:
-    """All that is known of the first holds of the second, of which the step or the stack is known too."""
+    """All that is known of the first holds of the second, of which the step, the stack or the output is known too."""
     mine, other = first.identity, second.identity
+    if mine.kind == other.kind == "nondeterministic" and other.target and not mine.target and same_step(mine, other):
+        return f"which output was not told; elsewhere it is `{other.target}`"
     if mine.kind != other.kind or mine.target != other.target or not same_zone(mine, other):
         return ""
     if mine.kind in VALUES and not (same_named(mine, other) or same_unnamed(mine, other)):

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 import pytest
-from failures_notation import STACK, crashed, good, nan, read, threw, unwritten, wrong, wrote
+from failures_notation import STACK, crashed, good, judged, nan, output, ran, read, threw, unwritten, wrong, wrote
 
 from opsdebug_ci.failures import fingerprint, fingerprints, group
 from opsdebug_ci.model import Judgement
@@ -231,3 +231,21 @@ def test_why_names_place_condition_and_count() -> None:
     (only,) = group([*over(RAGGED, wrote, at="store#3"), *passing()])
     assert only.why == ("oob_write in out0, step `store`, tail zone, <=16 B away, S % 16 != 0; 8 cases in float32")
     assert only.separators == ("S % 16 != 0 (8 of 8 failing, 0 of 16 passing)",)
+
+
+def raced(*names: str, **axes: object) -> Judgement:
+    """Bits changed between launches; the first one, too, was wrong in the outputs named."""
+    outputs = [output(name=name, rejected=2) for name in names] or [output()]
+    return judged(ran(*outputs, repeat_mismatches=2), **axes)
+
+
+def test_a_race_is_one_cause_in_whichever_launch_it_shows() -> None:
+    later, first = (
+        over(sizes, make) for sizes, make in ((RAGGED[:3], raced), (RAGGED[3:], lambda **a: raced("out0", **a)))
+    )
+    (only,) = group([*passing(), *later, *first])
+    assert only.count == len(RAGGED)
+    assert "which output was not told; elsewhere it is `out0`" in only.why
+    # where two outputs race, it belongs to neither
+    other = over((2, 3, 4), lambda **axes: raced("out1", **axes))
+    assert sorted(counts([*passing(), *later, *first, *other])) == [3, 3, 5]
