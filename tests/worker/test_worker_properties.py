@@ -536,3 +536,14 @@ def test_drawing_what_changes_no_bits_passes() -> None:
     found = reading(operator, Property.OTHER_SEEDS)
     assert found is not None
     assert (found.compared, found.broken) == (6, 0)
+
+
+def test_what_goes_wrong_in_one_launch_of_twenty_fails() -> None:
+    def corrupts(x):
+        out = x + x
+        if random.random() < 0.05:
+            out[-1] = 0.0
+        return out
+
+    operator = unary(corrupts)
+    assert top(judged(operator, case_of(operator))) == "nondeterminism_race"

@@ -18,10 +18,14 @@ from opsdebug_ci.model.property import Property, PropertyReading
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import LaunchReading, differing
 from opsdebug_ci.worker.launches import Launcher
+from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import PROBE_FAULTS, Scene
 
-SEEDS = 15
-"""Other seeds tried: what happens in one launch of ten shows with probability 1 - 0.9**15 = 79 % per case."""
+SEEDS = 60
+"""Other seeds tried: what happens in one launch of twenty shows with probability 1 - 0.95**60 = 95 %."""
+
+SEEDS_S = 0.5
+"""Processor seconds after which no further one is."""
 
 
 def other_seeds(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading]:
@@ -36,8 +40,9 @@ def other_seeds(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading
     if scene.reference(scene.arguments) is None or _positions() != untouched:
         return
     compared = sum(output.numel() for output in first.values())
+    budget = Budget(SEEDS_S, scene.budget)
     for seed in range(scene.case.seed + 1, scene.case.seed + 1 + SEEDS):
-        if scene.expired or not compared:
+        if budget.expired or not compared:
             return
         launcher = Launcher(scene.operator, scene.arguments, seed, careful=scene.careful)
         try:
