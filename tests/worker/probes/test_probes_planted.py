@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
+import torch
 from planted_failures import PLANTED, PlantedFailure
 
 from opsdebug_ci.catalogue.planted import wrong
 from opsdebug_ci.model import Case, Cause, Family, Layout
+from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.numerics.variants import ARGUMENT_RULES, CALL_RULES
+from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.case_run import run_case
 from opsdebug_ci.worker.probes import PROBES
 
@@ -54,3 +59,20 @@ def test_no_influence_is_read_through_a_reference_that_rounds() -> None:
     observation = run_case(operator, RunCase(case=case), lambda crumb: None)
     assert [output.rejected for output in observation.outputs] == [1]
     assert {clue.cause for clue in observation.clues} == {Cause.WRONG_ROUNDING}
+
+
+def test_a_view_is_not_blamed_for_what_happens_once() -> None:
+    """Wrong in the launch that is compared, which met a view; right in every later one, on copies as on the view."""
+    launches = itertools.count()
+    operator = Operator(
+        "once",
+        lambda x: x * 2 + (next(launches) == 1),
+        lambda seed, dims, dtype: [torch.arange(40.0).reshape(20, 2)[:, 0]],
+        {"torch": lambda x: x * 2},
+        contract=Contract(deterministic=False),
+        dims={"N": 20},
+    )
+    case = Case(operator="once", dims=operator.dims, dtype="float32", layout=Layout.OWN, inputs=Family.OWN, seed=0)
+    observation = run_case(operator, RunCase(case=case), lambda crumb: None)
+    assert [output.rejected for output in observation.outputs] == [20]
+    assert Cause.STRIDE_VIEW not in {clue.cause for clue in observation.clues}
