@@ -2,8 +2,8 @@
 
 Decides three things: paths, addresses and times go always, so that one failure met twice makes the same bytes; of the
 environment only settings on a list stay; and with `bundle.values = false` everything goes that is, or is worked out
-from, a value of an input: plain values, storages, log, messages, statements, elements, sizes of errors. What stays then are
-names, shapes, places, counts and hashes.
+from, a value of an input: plain values, storages, log, messages, statements, elements, sizes of errors. What stays
+then are names, shapes, places, counts and hashes.
 """
 
 from __future__ import annotations
