@@ -162,6 +162,16 @@ PLANTED = {
         "2 output elements changed their bits in 3 of 1,000 launches on the same inputs (0.3 %, 95 %: 0.102 to 0.878 "
         "%), first in launch 412, although the contract promises `deterministic=True`",
     ),
+    "hunted NaN": (
+        ran(
+            output(rejected=1, classes="normal->nan:1"),
+            repeat_mismatches=1,
+            hunt=HuntReading(launches=50, odd=2, distinct=2, first_odd=18),
+        ),
+        "nondeterminism_race",
+        "1 output element changed its bits in 2 of 50 launches on the same inputs (4 %, 95 %: 1.1 to 13.5 %), first in "
+        "launch 18, although the contract promises `deterministic=True`",
+    ),
     "lost device": (
         raised("AcceleratorError", "CUDA error: an illegal memory access was encountered"),
         "crash_segfault",

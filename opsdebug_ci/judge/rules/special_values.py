@@ -35,13 +35,16 @@ def _cells(output: OutputReading) -> tuple[ClassMismatch, ...]:
 def _classes(
     subject: Subject, output: OutputReading, cells: Iterable[ClassMismatch], cause: Cause
 ) -> Iterator[Finding]:
-    """Sure when these cells are all that is wrong; unsure when values are wrong too, or never written at all."""
+    """Sure when these cells are all that is wrong; unsure when values are wrong too, never written at all, or other
+    ones in some launches on the same inputs: of those the odd one is told of where the usual one is right."""
     found = sorted(cells, key=lambda cell: -cell.count)
     if not found or output.accuracy is None:
         return
     count = sum(cell.count for cell in found)
     alone = count >= max(output.rejected, output.accuracy.over_worst_case)
-    confidence = 0.3 if subject.observation.unwritten else 0.9 if alone else 0.5
+    hunt = subject.observation.hunt
+    seldom = subject.contract.deterministic and hunt is not None and hunt.odd > 0
+    confidence = 0.3 if subject.observation.unwritten else 0.9 if alone and not seldom else 0.5
     listed = ", ".join(
         f"{c.actual} for {c.expected} ({c.count:,}x, first at {index_text(c.first_index)})" for c in found
     )
