@@ -1,6 +1,7 @@
 """A directory of bundles, each under its sha256: what runs here leave, and what was brought in.
 
-Decides names, and that a bundle is there whole or not at all, whoever else writes. Nothing is ever changed or removed.
+Decides names, and that a bundle is there whole or not at all, whoever else writes. Nothing is ever changed or removed but
+what was damaged.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class BundlePlace:
         return BundlePlace(root / OWN_DIRECTORY / "bundles")
 
     def put(self, data: bytes) -> str:
-        """Keep a bundle; its sha256. One that is there already stays as it is.
+        """Keep a bundle; its sha256. One that is there already stays as it is, unless it was damaged since.
 
         Raises:
             OSError: it cannot be written here.
         """
         sha256 = hashlib.sha256(data).hexdigest()
         path = self.path(sha256)
-        if not path.is_file():
+        if not path.is_file() or path.read_bytes() != data:
             self._prepare(path.parent)
             write_durably(path, data)
         return sha256

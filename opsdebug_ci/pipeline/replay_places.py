@@ -7,7 +7,7 @@ are told as such and never handed on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsdebug_ci.bundle.entry_name import SUFFIX
@@ -76,8 +76,22 @@ def every_bundle(configuration: Configuration) -> tuple[Found, ...]:
     """Every bundle of this checkout and of the store, each once, by hash."""
     place, store = BundlePlace.beside(configuration.root), configured_store(configuration)
     found = {sha256: _stored(store, sha256) for sha256 in store.bundles()}
-    found |= {sha256: _local(place, sha256) for sha256 in place.all()}
+    for sha256 in place.all():
+        mine = _local(place, sha256)
+        found[sha256] = _either(mine, found[sha256]) if sha256 in found else mine
     return tuple(found[sha256] for sha256 in sorted(found))
+
+
+def _either(first: Found, second: Found) -> Found:
+    """Two copies of one bundle: a damaged one does not hide the other."""
+
+    def read() -> Bundle:
+        try:
+            return first.read()
+        except BundleError:
+            return second.read()
+
+    return replace(first, read=read)
 
 
 def has_places(configuration: Configuration) -> bool:

@@ -69,6 +69,14 @@ def test_a_place_holds_each_bundle_once_and_stays_out_of_git(tmp_path: Path) -> 
     assert (tmp_path / ".opsdebug" / ".gitignore").read_text() == "*\n"
 
 
+def test_a_damaged_bundle_is_written_again(tmp_path: Path) -> None:
+    place, data = BundlePlace.beside(tmp_path), packed(b"{}", {})
+    sha256 = place.put(data)
+    place.path(sha256).write_bytes(data[:-3])
+    assert place.put(data) == sha256
+    assert place.path(sha256).read_bytes() == data
+
+
 def test_what_is_no_bundle_is_not_listed(tmp_path: Path) -> None:
     place = BundlePlace(tmp_path / "bundles")
     sha256 = place.put(packed(b"{}", {}))

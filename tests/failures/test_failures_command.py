@@ -14,6 +14,7 @@ from opsdebug_ci.bundle.manifest import manifest_bytes
 from opsdebug_ci.cli import outcome
 from opsdebug_ci.model import MemoryReading, ProcessFacts, Role, Side
 from opsdebug_ci.model.vocabulary import Phase
+from opsdebug_ci.store.directory import DirectoryStore
 
 LARGE = replace(CASE, dims={"M": 30, "N": 40})
 
@@ -160,3 +161,18 @@ def test_of_many_bundles_of_one_cause_ten_are_listed(project: Path, capsys: pyte
     (cause,) = json.loads(capsys.readouterr().out)["causes"]
     assert listed == cause["bundles"][:10]
     assert len(cause["bundles"]) == 13
+
+
+def test_a_damaged_copy_does_not_hide_the_whole_one_of_the_store(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert outcome(["failures", "import", str(project / "small.opsbundle")]) == 0
+    (kept,) = (project / "home" / ".opsdebug" / "bundles").glob("??/*.opsbundle")
+    sha256 = DirectoryStore(project / "home" / "baselines").put_bundle(kept.read_bytes())
+    kept.write_bytes(kept.read_bytes()[:-1])
+    capsys.readouterr()
+    assert outcome(["failures", "show", sha256[:12]]) == 0
+    assert "refused" not in capsys.readouterr().out
+    (project / "home" / "baselines" / "bundles" / sha256[:2] / kept.name).unlink()
+    assert outcome(["failures"]) == 0
+    assert f"refused: {sha256[:12]}: " in capsys.readouterr().out
