@@ -95,8 +95,11 @@ def _as_far_as_told(made: InputValue, told: InputValue) -> InputValue:
 
 def _difference(got: InputTable, wanted: InputTable) -> str:
     """The first thing that differs, in words."""
-    if (got.names, got.by_keyword) != (wanted.names, wanted.by_keyword):
+    if got.names != wanted.names:
         return f"arguments {', '.join(got.names)}; wanted {', '.join(wanted.names)}"
+    if got.by_keyword != wanted.by_keyword:
+        ways = ("by position", "by keyword")
+        return f"arguments are given {ways[got.by_keyword]}; wanted {ways[wanted.by_keyword]}"
     for name, mine, theirs in zip(got.names, got.values, wanted.values, strict=False):
         if mine != theirs:
             return f"argument `{name}` is another value"

@@ -307,3 +307,6 @@ class TestRefusals:
         with pytest.raises(InputsError, match="are not those of the bundle: got digest") as refused:
             rebuilt(other, CASE, replace(recipe, table=replace(recipe.table, names=("arg0",))))
         assert refused.value.next_step
+        called_otherwise = replace(recipe.table, names=("arg0",), by_keyword=True)
+        with pytest.raises(InputsError, match="given by position; wanted by keyword"):
+            rebuilt(same, CASE, replace(recipe, table=called_otherwise))
