@@ -135,8 +135,10 @@ class _Plan:
 
     def _vary(self, first: Outputs, base: Outputs) -> None:
         if differing(first, base):
-            self._mismatches = differing(base, self._outputs(VARIED))
-            if self._mismatches:
+            again = self._outputs(VARIED)
+            self._mismatches = differing(base, again)
+            if self._mismatches:  # what nobody wrote may have held neither fill in (1), and holds both since
+                self._unwritten = _still_filled(_Difference(base=again, changed=first), FILL_B, FILL_A)
                 return
         for fill in NUMBERS[self._profile]:
             conditions = _with_numbers(fill)

@@ -172,6 +172,12 @@ PLANTED = {
         "1 output element changed its bits in 2 of 50 launches on the same inputs (4 %, 95 %: 1.1 to 13.5 %), first in "
         "launch 18, although the contract promises `deterministic=True`",
     ),
+    "NaN that comes and goes": (
+        ran(output(rejected=1, classes="normal->nan:1"), repeat_mismatches=1),
+        "nondeterminism_race",
+        "1 output element changed its bits between two launches on the same inputs, although the contract promises "
+        "`deterministic=True`",
+    ),
     "lost device": (
         raised("AcceleratorError", "CUDA error: an illegal memory access was encountered"),
         "crash_segfault",

@@ -7,10 +7,10 @@ import random
 
 import numpy as np
 import torch
-from worker_notation import Counting, run, unary
+from worker_notation import Counting, case_of, judged, run, unary
 
 from opsdebug_ci import Contract, Operator, tensor
-from opsdebug_ci.model import Role, Side, Status
+from opsdebug_ci.model import Role, Side, Status, Verdict
 
 
 def twice(x):
@@ -121,6 +121,22 @@ def test_memory_of_numpy_that_nobody_wrote_is_reported() -> None:
 
     observation = run(unary(forgets), N=300)
     assert observation.unwritten + observation.repeat_mismatches > 0  # the allocator writes a few bytes of its own
+
+
+def test_memory_of_numpy_that_held_something_else_at_first_was_never_written_and_is_no_race() -> None:
+    launches = itertools.count()
+
+    def forgets_one(x):
+        if next(launches) == 0:  # blocks of that size that hold neither fill, for the first launch to find
+            held = [np.full(6, 7.0, dtype=np.float32) for _ in range(8)]
+            del held
+        out = np.empty(6, dtype=np.float32)
+        out[:5] = 2 * x.numpy()[:5]
+        return torch.from_numpy(out)
+
+    operator = unary(forgets_one)
+    found = judged(operator, case_of(operator))
+    assert (found.verdict, str(found.findings[0].cause)) == (Verdict.FAIL, "uninitialised")
 
 
 def test_an_operator_that_cannot_be_watched_is_not_to_blame() -> None:

@@ -43,7 +43,8 @@ def _classes(
     count = sum(cell.count for cell in found)
     alone = count >= max(output.rejected, output.accuracy.over_worst_case)
     hunt = subject.observation.hunt
-    seldom = subject.contract.deterministic and hunt is not None and hunt.odd > 0
+    changing = subject.observation.repeat_mismatches > 0 or (hunt is not None and hunt.odd > 0)
+    seldom = subject.contract.deterministic and changing
     confidence = 0.3 if subject.observation.unwritten else 0.9 if alone and not seldom else 0.5
     listed = ", ".join(
         f"{c.actual} for {c.expected} ({c.count:,}x, first at {index_text(c.first_index)})" for c in found
