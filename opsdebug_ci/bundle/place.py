@@ -1,7 +1,7 @@
 """A directory of bundles, each under its sha256: what runs here leave, and what was brought in.
 
-Decides names, and that a bundle is there whole or not at all, whoever else writes. Nothing is ever changed or removed but
-what was damaged.
+Decides names, and that a bundle is there whole or not at all, whoever else writes. Nothing is ever changed or removed
+but what was damaged.
 """
 
 from __future__ import annotations
