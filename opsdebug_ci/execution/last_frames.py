@@ -1,4 +1,6 @@
-"""Where a fatal signal met a worker, out of what its interpreter printed then (docs.python.org/3/library/faulthandler).
+"""Where a fatal signal met a worker, or where it hung, out of what its interpreter printed then.
+
+What it prints: docs.python.org/3/library/faulthandler.
 
 Decides which thread it met, and which of its frames is the person's own code. The log's last characters would not do:
 behind the frames stand other threads and a list of extension modules, and the innermost frame comes first.
@@ -26,8 +28,15 @@ _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d[^/\
 def last_frames(log: str) -> tuple[str, ...]:
     """Frames of the thread that the last fatal signal in `log` met, innermost last; empty when there is none."""
     _, fatal, report = log.rpartition(_FATAL)
-    if not fatal:
-        return ()
+    return _met(report) if fatal else ()
+
+
+def halted_frames(log: str) -> tuple[str, ...]:
+    """Frames of the same thread in the last report in `log`, of a process that was asked where it is; else empty."""
+    return _met(log)
+
+
+def _met(report: str) -> tuple[str, ...]:
     threads: list[tuple[bool, list[str]]] = []
     for line in report.splitlines():
         header, frame = _THREAD.match(line), _FRAME.match(line)
@@ -37,7 +46,7 @@ def last_frames(log: str) -> tuple[str, ...]:
             threads[-1][1].append(f"{frame['file']}:{frame['line']} {frame['function']}")
     # A signal that met a thread without Python frames, e.g. one of OpenMP's, names none: then the oldest, the last.
     met = [frames for current, frames in threads if current] or [frames for _, frames in threads[-1:]]
-    return tuple(reversed(met[0][:MAX_FRAMES])) if met else ()
+    return tuple(reversed(met[-1][:MAX_FRAMES])) if met else ()
 
 
 def own_frame(frames: tuple[str, ...]) -> str | None:

@@ -54,6 +54,11 @@ PLANTED = {
         "hang",
         "did not finish within the time limit in phase function: 20 s",
     ),
+    "hang with its line": (
+        ended("timed_out", process=process(signal=None, place="ops.py:7"), reason="20 s"),
+        "hang",
+        "did not finish within the time limit in phase function (at ops.py:7): 20 s",
+    ),
     "memory limit": (ended("out_of_memory", reason="2 GiB"), "unknown", "ran out of memory: 2 GiB"),
     "wrong dtype": (
         ran(output(wanted_dtype="float16")),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
-from opsdebug_ci.execution.last_frames import last_frames, own_frame, place_of
+from opsdebug_ci.execution.last_frames import halted_frames, last_frames, own_frame, place_of
 from opsdebug_ci.execution.launch import PACKAGE
 
 LOG = """noise
@@ -72,3 +73,27 @@ def test_a_real_interpreter_prints_what_is_read() -> None:
     )
     functions = [frame.rpartition(" ")[2] for frame in last_frames(done.stderr)]
     assert functions[-4:-1] == ["<module>", "outer", "inner"]
+
+
+def test_a_real_interpreter_that_hangs_says_where_when_it_is_asked() -> None:
+    program = (
+        "import ctypes, faulthandler, signal, sys, threading, time\n"
+        "faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)\n"
+        "usleep = ctypes.CDLL(None).usleep\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "def inner():\n    print('ready', flush=True)\n    usleep(5_000_000)\n"
+        "inner()\n"
+    )
+    hung = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert hung.stdout is not None
+    assert hung.stderr is not None
+    assert hung.stdout.readline() == "ready\n"
+    hung.send_signal(signal.SIGUSR1)
+    hung.wait(timeout=60)  # any signal ends `usleep`, and with it the program
+    log = hung.stderr.read()
+    hung.stdout.close()
+    hung.stderr.close()
+    assert [frame.rpartition(" ")[2] for frame in halted_frames(log)] == ["<module>", "inner"]
+    assert last_frames(log) == ()
+    assert halted_frames(log + "noise\n" + log) == halted_frames(log)
+    assert halted_frames("noise\n") == ()

@@ -16,12 +16,14 @@ def hang(subject: Subject) -> Iterator[Finding]:
     observation = subject.observation
     if observation.status is not Status.TIMED_OUT:
         return
-    where = f" {phase_text(observation.process)}" if observation.process else ""
+    process = observation.process
+    where = "" if process is None else f" {phase_text(process)}"
+    where += "" if process is None or process.place is None else f" (at {process.place})"
     why = f": {observation.reason}" if observation.reason else ""
     yield subject.finding(
         Cause.HANG,
         0.8,
         f"did not finish within the time limit{where}{why}",
-        process_evidence(observation.process),
+        process_evidence(process),
         blame=blamed_for_ending(observation),
     )
