@@ -1,8 +1,8 @@
 """Memory an operator asks for while it runs: filled with a known byte, and laid between zones.
 
-Decides which calls allocate: `torch.empty` and its kin, whose memory is filled, and those that make a tensor to hand
-on (`zeros`, `full`, copies, casts), whose values are kept. Looks for them inside custom operators too: a call of one is
-dispatched again, to the kernel of its tensors' device, with the mode on. Results of other calls are left alone. What
+Decides which calls allocate: `torch.empty` and its kin, whose memory is filled, and those that make a tensor to hand on
+(`zeros`, `full`, copies, casts, pads), whose values are kept. Looks for them inside custom operators too: a call of one
+is dispatched again, to the kernel of its tensors' device, with the mode on. Results of other calls are left alone. What
 C++ code allocates below the dispatcher is not seen. An allocation that is given back is looked at, and forgotten, once
 many are held: an operator that allocates in a loop does not fill the memory with zones.
 """
@@ -46,7 +46,9 @@ _CALLS = frozenset(
 _WRITTEN_CALLS = frozenset(
     {
         "aten::_to_copy",
+        "aten::cat",
         "aten::clone",
+        "aten::constant_pad_nd",
         "aten::full",
         "aten::full_like",
         "aten::new_full",
@@ -54,6 +56,7 @@ _WRITTEN_CALLS = frozenset(
         "aten::new_zeros",
         "aten::ones",
         "aten::ones_like",
+        "aten::stack",
         "aten::zeros",
         "aten::zeros_like",
     }

@@ -80,6 +80,11 @@ MADE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "clone": lambda x: x.t().clone(),
     "contiguous": lambda x: x.t().contiguous(),
     "cast": lambda x: x.half(),
+    "pad": lambda x: torch.nn.functional.pad(x, (0, 3)),
+    "pad by nothing": lambda x: torch.nn.functional.pad(x, (0, 0)),
+    "cat": lambda x: torch.cat([x, x]),
+    "cat of one": lambda x: torch.cat([x]),
+    "stack": lambda x: torch.stack([x, x], 1),
     "complex": lambda x: torch.zeros(3, dtype=torch.complex64),
 }
 
