@@ -94,7 +94,7 @@ def _why(merged: Merged, failing: Sequence[Judgement], found: Sequence[Separator
     dtypes = ", ".join(sorted({judgement.case.dtype for judgement in failing}))
     count = f"{len(failing):,} {'case' if len(failing) == 1 else 'cases'} in {dtypes}"
     umbrella = ("looks like too many other groups, so it was merged with none",) if merged.umbrella else ()
-    return "; ".join((", ".join(_shared(lead, found)), count, *merged.reasons, *umbrella))
+    return "; ".join((", ".join(_shared(lead, found)), count, *dict.fromkeys(merged.reasons), *umbrella))
 
 
 def _shared(lead: Bunch, found: Sequence[Separator]) -> list[str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from opsdebug_ci.execution.page_faults import page_faults
 from opsdebug_ci.execution.pool import usable_cores
 from opsdebug_ci.failures import fingerprints, group
+from opsdebug_ci.failures.convergence import End, united
 from opsdebug_ci.failures.shrinking import Budget
 from opsdebug_ci.judge import judge
 from opsdebug_ci.model import FAILING_VERDICTS, Cause, Group, Judgement, Status, Verdict
@@ -107,6 +108,13 @@ def diagnose(judgements: Sequence[Judgement], means: Means) -> Diagnosis:
         found.fingerprint: _shrunk(by_id[found.cases[0]], found, means, deadline_ns, waiting, notes)
         for waiting, found in zip(range(len(told.groups), 0, -1), told.groups, strict=True)
     }
+    groups, taken = united(told.groups, {each: _end(found) for each, found in shrunk.items() if found is not None})
+    told = replace(
+        told,
+        groups=groups,
+        fingerprints={case: taken.get(found, found) for case, found in told.fingerprints.items()},
+    )
+    shrunk = {found.fingerprint: shrunk[found.fingerprint] for found in groups}
     smaller = [each for each in map(_smaller, shrunk, shrunk.values()) if each is not None]
     failing = [_failed(judgement, told.fingerprints, shrunk) for judgement in told.judgements if _fails(judgement)]
     known = {each.judgement.case.id for each in smaller}
@@ -119,7 +127,7 @@ def diagnose(judgements: Sequence[Judgement], means: Means) -> Diagnosis:
     )
     return replace(
         told,
-        groups=tuple(_told(found, shrunk[found.fingerprint], written.bundles) for found in told.groups),
+        groups=tuple(_told(found, shrunk[found.fingerprint], written.bundles) for found in groups),
         bundles=written.bundles,
         notes=(*written.notes, *notes),
     )
@@ -175,7 +183,7 @@ def _shrunk(
         return None
     means.world.progress.tell(f"shrinking {representative.case.name}")
     try:
-        return shrink_case(
+        shrunk = shrink_case(
             representative,
             means.bench,
             description,
@@ -183,6 +191,9 @@ def _shrunk(
             clock=lambda: means.world.monotonic_ns() / SECOND_NS,
             width=usable_cores(),
         )
+        if shrunk.ended:
+            notes[f"{representative.case.operator}: there may be a smaller case: {TAKES_ITS_TIME}"] = None
+        return shrunk
     except OSError as error:  # a full disk must not cost the run its verdict
         notes[f"{NOT_SMALLER} {error.strerror or error}"] = None
         return None
@@ -190,6 +201,10 @@ def _shrunk(
 
 def _left_s(means: Means, deadline_ns: int) -> float:
     return (deadline_ns - means.world.monotonic_ns()) / SECOND_NS
+
+
+def _end(shrunk: ShrunkFailure) -> End:
+    return End(smallest=shrunk.judgement.case, passing=shrunk.nearest_passing)
 
 
 def _fails(judgement: Judgement) -> bool:

@@ -146,13 +146,22 @@ def of_shard(entries: Sequence[Entry], shard: Shard | None) -> list[Entry]:
 
 
 def in_order(entries: Iterable[Entry], memory: Memory) -> list[Entry]:
-    """The oldest cause first; what no run has recorded last; then by hash."""
+    """One bundle of every cause, the oldest cause first, then a second one of each, and so on; by hash where equal.
+
+    What no run has recorded comes last in each turn. A budget so ends after every cause rather than in the first.
+    """
 
     def age(entry: Entry) -> tuple[datetime, str]:
         recorded = None if entry.manifest is None else memory.first_seen.get(entry.manifest.fingerprint)
         return recorded or _LAST, entry.sha256
 
-    return sorted(entries, key=age)
+    turns: dict[str, int] = {}
+    turn: dict[str, int] = {}
+    aged = sorted(entries, key=age)
+    for entry in aged:
+        cause = entry.sha256 if entry.manifest is None else entry.manifest.fingerprint
+        turn[entry.sha256] = turns[cause] = turns.get(cause, -1) + 1
+    return sorted(aged, key=lambda entry: turn[entry.sha256])
 
 
 def _until(selection: Selection, world: World, started_ns: int) -> Callable[[], bool]:

@@ -258,9 +258,11 @@ def test_the_oldest_cause_comes_first_and_what_no_run_has_recorded_last(place: P
         entry("a", "v2:new", manifest),
         entry("c", "v2:none", manifest),
         entry("b", "v2:none", manifest),
+        entry("e", "v2:old", manifest),
         entry("d", "v2:old", manifest),
     ]
-    assert [each.sha256 for each in in_order(entries, memory)] == ["d", "a", "b", "c"]
+    # one of every cause before a second one of any
+    assert [each.sha256 for each in in_order(entries, memory)] == ["d", "a", "b", "e", "c"]
 
 
 def test_one_bundle_of_each_failure_on_the_same_bytes_is_tried(place: Place) -> None:
