@@ -30,6 +30,9 @@ MODULES = ("proofs/fused_activation.py", "proofs/varlen_attention.py", "proofs/a
 BUDGET = 14
 """Cases per operator: the everyday case of every dtype and the most important pairs; the smoke stage runs 72."""
 
+WRONG_BUDGET = 6
+"""Cases of a wrong operator: looking into each failure takes seconds, and every further one says the same."""
+
 
 @pytest.fixture(scope="module")
 def proofs() -> dict[str, tuple[Operator, OperatorDescription]]:
@@ -41,8 +44,8 @@ def proofs() -> dict[str, tuple[Operator, OperatorDescription]]:
     }
 
 
-def outcomes(operator: Operator, description: OperatorDescription, axes: Axes) -> list[Judgement]:
-    planned = cases(description, Stage.SMOKE, axes, tuple(ReferenceKind), ("cpu",), budget=BUDGET)
+def outcomes(operator: Operator, description: OperatorDescription, axes: Axes, budget: int = BUDGET) -> list[Judgement]:
+    planned = cases(description, Stage.SMOKE, axes, tuple(ReferenceKind), ("cpu",), budget=budget)
     return [judged(operator, case) for case in planned]
 
 
@@ -100,9 +103,9 @@ def test_cases_outside_the_domain_are_skipped_with_the_reason(proofs) -> None:
     ],
 )
 def test_a_wrong_operator_fails(name: str, outputs: set[str], cause: Cause, proofs) -> None:
-    judgements = outcomes(*proofs[name], Axes())
+    judgements = outcomes(*proofs[name], Axes(), WRONG_BUDGET)
     failed = [judgement for judgement in judgements if judgement.verdict is Verdict.FAIL]
-    assert len(failed) >= 5
+    assert len(failed) >= 2
     assert {o.name for judgement in failed for o in judgement.observation.outputs if o.rejected} == outputs
     assert cause in {judgement.findings[0].cause for judgement in failed}
     assert set(verdicts(judgements)) <= {Verdict.FAIL, Verdict.PASS, Verdict.SKIPPED}
