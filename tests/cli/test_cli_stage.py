@@ -200,13 +200,14 @@ def test_a_pull_request_that_brings_its_own_record_is_told_so_in_the_log(tmp_pat
 
     subprocess.run(["git", "init", "--quiet"], cwd=place, check=True)
     base = commit()
-    assert opsdebug("ci", "--stage", "smoke", at=place).code == 1
+    stage = ("ci", "--stage", "smoke", "--shard", "1/16")
+    assert opsdebug(*stage, at=place).code == 1
     commit()
     side = {"sha": base, "ref": "main", "repo": {"full_name": "somebody/kernels"}}
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 12, "head": side, "base": side}}))
     environ = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(event)}
-    ended = opsdebug("ci", "--stage", "smoke", at=place, environ=environ)
+    ended = opsdebug(*stage, at=place, environ=environ)
     assert (ended.code, ended.out.startswith("FAIL: ")) == (1, True)
     last = ended.err.splitlines()[-1]
     assert last.startswith(
