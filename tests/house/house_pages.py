@@ -67,21 +67,33 @@ def _is_known(name: str) -> bool:
 
 def _resolves(parts: list[str]) -> bool:
     """`package.thing`: the package exists and something in it has that name; `Class.field` likewise."""
-    inside = [one for one in modules() if one.name == parts[0] or one.name.startswith(f"{parts[0]}.")]
-    classes = [node for one in modules() for node in one.classes() if node.name == parts[0]]
-    if not inside and not classes:
+    inside = [name for name in _definitions() if name == parts[0] or name.startswith(f"{parts[0]}.")]
+    if not inside and parts[0] not in _members():
         return parts[0] in _libraries()
-    defined = {name for one in inside for name in _defined(one.tree)} | {
-        p for one in inside for p in one.name.split(".")
-    }
-    members = {name for node in classes for name in _defined(node)}
-    return all(part in defined | members for part in parts[1:])
+    defined = {word for name in inside for word in (*_definitions()[name], *name.split("."))}
+    members = _members().get(parts[0], frozenset())
+    return all(part in defined or part in members for part in parts[1:])
+
+
+@cache
+def _definitions() -> dict[str, frozenset[str]]:
+    """Module -> what it defines."""
+    return {one.name: frozenset(_defined(one.tree)) for one in modules()}
+
+
+@cache
+def _members() -> dict[str, frozenset[str]]:
+    """Class -> what it defines, in whichever module."""
+    found: dict[str, frozenset[str]] = {}
+    for node in (node for one in modules() for node in one.classes()):
+        found[node.name] = found.get(node.name, frozenset()) | frozenset(_defined(node))
+    return found
 
 
 @cache
 def _names() -> frozenset[str]:
     """Everything defined in the package, every word of its vocabularies, its modules and its libraries."""
-    defined = {name for one in modules() for name in _defined(one.tree)}
+    defined = {name for names in _definitions().values() for name in names}
     paths = {part for path in PACKAGE.rglob("*") for part in (path.stem,)}
     return frozenset(defined | paths | _libraries() | {PACKAGE.name, "opsdebug"})
 
