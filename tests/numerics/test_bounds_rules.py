@@ -52,11 +52,11 @@ def windows(image: torch.Tensor, size: int) -> Array:
 
 A, B, C = x(4, 50), x(50, 3, seed=1), x(4, 3, seed=2)
 IMAGE, KERNEL = x(1, 1, 6, 6), x(1, 1, 3, 3, seed=1)
-LANDING = torch.arange(60) % 4
+LINE, LANDING = x(60), torch.arange(60) % 4
 
 SUMS: dict[str, tuple[Callable[[], torch.Tensor], Array]] = {
-    "sum": (lambda: x(4, 50).sum(1), x(4, 50).numpy()),
-    "nansum": (lambda: x(4, 50).nansum(1), x(4, 50).numpy()),
+    "sum": (lambda: A.sum(1), A.numpy()),
+    "nansum": (lambda: A.nansum(1), A.numpy()),
     "mm": (lambda: torch.mm(A, B), products(A, B)),
     "bmm": (lambda: torch.bmm(A[None], B[None]), products(A[None], B[None])),
     "mv": (lambda: torch.mv(A, B[:, 0]), products(A, B[:, :1])[:, 0]),
@@ -78,12 +78,12 @@ SUMS: dict[str, tuple[Callable[[], torch.Tensor], Array]] = {
         np.concatenate([windows(IMAGE, 3) * KERNEL.numpy().reshape(9), np.zeros((1, 1, 4, 4, 1))], -1),
     ),
     "scatter_add": (
-        lambda: torch.zeros(4, dtype=torch.float64).scatter_add(0, LANDING, x(60)),
-        np.concatenate([x(15, 4).numpy().T, np.zeros((4, 1))], -1),
+        lambda: torch.zeros(4, dtype=torch.float64).scatter_add(0, LANDING, LINE),
+        np.concatenate([LINE.view(15, 4).numpy().T, np.zeros((4, 1))], -1),
     ),
     "index_add": (
-        lambda: torch.zeros(4, dtype=torch.float64).index_add(0, LANDING, x(60), alpha=2.0),
-        np.concatenate([2 * x(15, 4).numpy().T, np.zeros((4, 1))], -1),
+        lambda: torch.zeros(4, dtype=torch.float64).index_add(0, LANDING, LINE, alpha=2.0),
+        np.concatenate([2 * LINE.view(15, 4).numpy().T, np.zeros((4, 1))], -1),
     ),
     "in-place addmm": (
         lambda: C.clone().addmm_(A, B),
@@ -93,7 +93,7 @@ SUMS: dict[str, tuple[Callable[[], torch.Tensor], Array]] = {
         lambda: F.linear(A, B.t(), C[0]),
         np.concatenate([products(A, B), np.broadcast_to(C[0].numpy()[None, :, None], (4, 3, 1))], -1),
     ),
-    "1-norm": (lambda: torch.linalg.vector_norm(x(4, 50), 1, dim=1), np.abs(x(4, 50).numpy())),
+    "1-norm": (lambda: torch.linalg.vector_norm(A, 1, dim=1), np.abs(A.numpy())),
 }
 """Call, and its terms along the last axis."""
 
