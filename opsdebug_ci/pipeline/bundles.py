@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,9 @@ MOST_RUN_BYTES = 256 * MIB
 
 PRIVATE = "values are private (`bundle.values = false`): recipe and hashes only"
 """Said in every bundle then."""
+
+MOST_CAUSE_BYTES = 16 * MIB
+"""Storages of one cause together: the first bundles hold theirs, what repeats them is made again from its case."""
 
 AT_ONCE = 4
 """Cases whose inputs lie on the disk at once, for each core."""
@@ -112,10 +116,11 @@ def write_bundles(
     written: dict[str, str] = {}
     notes: dict[str, None] = {}
     left = MOST_RUN_BYTES
+    of_cause: Counter[str] = Counter()
     try:
         with contextlib.closing(_inputs_of(failing, bench, configuration)) as known:
             for failure, inputs in known:
-                share = _within(inputs, left)
+                share = _within(inputs, left, MOST_CAUSE_BYTES - of_cause[failure.fingerprint])
                 manifest = _manifest(failure, share, bench, configuration, revision, world)
                 try:
                     data = _packed(manifest, {path.name: path.read_bytes() for path in share.files})
@@ -124,19 +129,20 @@ def write_bundles(
                     continue
                 written[failure.judgement.case.id] = place.put(data)
                 left -= len(data)
+                of_cause[failure.fingerprint] += sum(path.stat().st_size for path in share.files)
     except OSError as error:
         some = f"only {len(written):,} of {len(failing):,} bundles were" if written else "bundles were not"
         notes[f"{some} written to {configuration.root}: {error.strerror or error}"] = None
     return WrittenBundles(bundles=written, notes=tuple(notes))
 
 
-def _within(inputs: _Inputs, left: int) -> _Inputs:
-    """`inputs`, without their storages where the bundles of the run have no room left for them."""
-    if sum(path.stat().st_size for path in inputs.files) <= left:
+def _within(inputs: _Inputs, left: int, left_of_cause: int) -> _Inputs:
+    """`inputs`, without their storages where the bundles of the run, or of the cause, have no room left for them."""
+    size = sum(path.stat().st_size for path in inputs.files)
+    if size <= min(left, left_of_cause):
         return inputs
-    return replace(
-        inputs, files=(), note=f"the bundles of its run have {MOST_RUN_BYTES // MIB} MiB already: hashes only"
-    )
+    whose, most = ("run", MOST_RUN_BYTES) if size > left else ("cause", MOST_CAUSE_BYTES)
+    return replace(inputs, files=(), note=f"the bundles of its {whose} have {most // MIB} MiB already: hashes only")
 
 
 def _inputs_of(

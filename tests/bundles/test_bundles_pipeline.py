@@ -20,7 +20,7 @@ from opsdebug_ci.model import Judgement, Observation, Status, Verdict
 from opsdebug_ci.model.bundle import ValueKind
 from opsdebug_ci.model.message import RunCase
 from opsdebug_ci.model.run import Revision
-from opsdebug_ci.pipeline.bundles import WrittenBundles
+from opsdebug_ci.pipeline.bundles import FailedCase, WrittenBundles, write_bundles
 from opsdebug_ci.pipeline.diagnosis import Means, diagnose
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 
@@ -205,6 +205,30 @@ def test_no_size_of_an_error_tells_what_a_value_was(kept: Kept, tmp_path: Path) 
         assert numbers_in(output) == [output["accuracy"]["misrounding_rate"]]  # a share of elements
         assert set(output["accuracy"]["ulp"].values()) == {None}
         assert output["accuracy"]["over_tolerance"] == output["accuracy"]["compared"]
+
+
+def test_of_one_cause_the_first_bundles_alone_hold_their_storages(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (next(j for j in kept.judgements if j.case.operator == name) for name in ("half_off", "raises"))
+    room = sum(entry.size_bytes for entry in kept.bundle("half_off").manifest.inputs.storages)
+    monkeypatch.setattr("opsdebug_ci.pipeline.bundles.MOST_CAUSE_BYTES", room)
+    project = Project(root=tmp_path)
+    failures = [FailedCase(judgement=each, fingerprint="v2:one") for each in (first, second)]
+    written = write_bundles(
+        failures, kept.bench, project.configuration(), Revision(commit="ab" * 20), kept.project.world()
+    )
+    stored = []
+    for each in (first, second):
+        bundle = read_bundle(BundlePlace.beside(tmp_path).path(written.bundles[each.case.id]))
+        stored.append(bundle.manifest.stored)
+        # without its storages, it is made again from its case and held against their hashes
+        again = kept.bench.pool.about(
+            RunCase(case=each.case, inputs=unpack(bundle, tmp_path), explaining=False), Observation
+        )
+        assert again.inputs_digest == each.observation.inputs_digest
+    assert stored[0] and stored[1] == ()
+    assert bundle.manifest.notes == ("the bundles of its cause have 0 MiB already: hashes only",)
 
 
 def test_where_nothing_can_be_written_one_note_says_so(kept: Kept, tmp_path: Path) -> None:
