@@ -133,11 +133,11 @@ def _value(place: Place, window: Window, position: int, known: Sequence[Place]) 
 
 def spelled(element: torch.Tensor, dtype: torch.dtype, known: Sequence[Place]) -> str:
     """uint8[itemsize] as a number; with the element of a known tensor that has just these bits, if one has."""
-    number = element.clone().view(dtype)
+    number = element.cpu().clone().view(dtype)
     try:
         value = number.item()
-    except (NotImplementedError, RuntimeError):  # a format without conversion to numbers
-        return element.cpu().numpy().tobytes().hex()
+    except NotImplementedError:  # a format without conversion to numbers; what a lost device raises is none of it
+        return bytes(element.tolist()).hex()
     if isinstance(value, float) and math.isnan(value):
         return "NaN"
     text = f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -13,6 +13,7 @@ from guard_layouts import DTYPES, LAYOUTS, as_bytes, base_of, beside, laid_out
 
 from opsdebug_ci.guard.grounds import Grounds, Laid, ZoneFills
 from opsdebug_ci.guard.patterns import Fill
+from opsdebug_ci.guard.readings import spelled
 from opsdebug_ci.model import Side
 
 PLAIN = ZoneFills()
@@ -239,3 +240,17 @@ def test_plain_copies_can_be_resized() -> None:
     grounds.plain().values[0].resize_(100)
     with pytest.raises(RuntimeError, match="not resizable"):
         grounds.laid(ZoneFills()).values[0].resize_(100)
+
+
+@pytest.mark.parametrize("dtype", [torch.float4_e2m1fn_x2, torch.bits8, torch.int4])
+def test_a_format_without_numbers_is_spelled_by_its_bytes(dtype: torch.dtype) -> None:
+    assert spelled(torch.tensor([0x41], dtype=torch.uint8), dtype, ()) == "41"
+
+
+def test_what_a_lost_device_raises_is_not_taken_for_such_a_format() -> None:
+    class Lost(torch.Tensor):
+        def item(self) -> float:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        spelled(torch.zeros(4, dtype=torch.uint8).as_subclass(Lost), torch.float32, ())
