@@ -17,7 +17,6 @@ from typing import Any, Protocol
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from opsdebug_ci.guard.arena import Arena, can_guard, same_bytes, zone_bytes
 from opsdebug_ci.guard.fills import byte_for
@@ -28,6 +27,7 @@ from opsdebug_ci.guard.readings import Window, describe
 from opsdebug_ci.guard.territory import Place
 from opsdebug_ci.model.memory import MemoryReading
 from opsdebug_ci.model.vocabulary import Role, Side
+from opsdebug_ci.numerics.custom_calls import called_inside, device_inside
 
 MOST_HELD_BYTES = 64 * 1024 * 1024
 """Bytes of allocations, zones included, that are held before those given back are let go."""
@@ -62,9 +62,6 @@ _WRITTEN_CALLS = frozenset(
     }
 )
 """Calls whose results are new memory with values in it, such as kernels are given for their outputs and inputs."""
-
-_FRAMEWORK = frozenset({"aten", "prim", "prims"})
-"""Namespaces whose kernels are not looked into."""
 
 
 class Steps(Protocol):
@@ -209,11 +206,10 @@ class FreshMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch 
         return self._count
 
     def _called(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        key = _kernel_key(func, args, kwargs) if self._fills.inside else None
-        if key is None:
+        device = device_inside(func, args, kwargs) if self._fills.inside else None
+        if device is None or not can_guard(device):
             return func(*args, **kwargs)
-        with self:
-            return func.redispatch(torch._C.DispatchKeySet(key), *args, **kwargs)
+        return called_inside(self, func, device, args, kwargs)
 
     def _fresh(self, bare: torch.Tensor, name: str) -> torch.Tensor:
         if self._can_surround(bare):
@@ -263,23 +259,6 @@ def _makes(func: Any, calls: frozenset[str]) -> bool:
         and func._overloadname != "out"
         and func.overloadpacket._qualified_op_name in calls
     )
-
-
-def _kernel_key(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Where the kernel of a custom operator is registered for its tensors' device; None: it is not looked into.
-
-    Going there directly skips nothing that has not been run: modes come after autograd.
-    """
-    if not isinstance(func, torch._ops.OpOverload) or func.namespace in _FRAMEWORK:
-        return None
-    device = next((leaf.device for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)), None)
-    if device is None or not can_guard(device):
-        return None
-    name = torch._C._dispatch_key_for_device(device.type)
-    full_name: str = func._schema.name + (f".{func._schema.overload_name}" if func._schema.overload_name else "")
-    if not torch._C._dispatch_has_computed_kernel_for_dispatch_key(full_name, name):
-        return None
-    return torch._C._parse_dispatch_key(name)
 
 
 def _fill_storage(tensor: torch.Tensor, byte: int) -> None:

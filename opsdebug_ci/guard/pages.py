@@ -31,6 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.guard.nesting import has_bytes, map_leaves
 from opsdebug_ci.model.vocabulary import PageMode
+from opsdebug_ci.numerics.custom_calls import called_inside, device_inside
 
 ZONE_BYTES = 1 << 20
 """Watched on one side of a storage, and free for stray writes on the other: room for an unmasked tile, and an address
@@ -38,9 +39,6 @@ range alone, since untouched pages take no memory."""
 
 PROT_NONE, PROT_READ, PROT_READ_WRITE = 0, 1, 3
 """Of mprotect(2); the same numbers on Linux and macOS."""
-
-OWN_NAMESPACES = frozenset({"aten", "prim", "prims"})
-"""Namespaces of the framework's own operators: their kernels are not looked into."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +174,9 @@ class _ResultsMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         given = kwargs or {}
-        if func.namespace not in OWN_NAMESPACES and _on_cpu((args, given)):
-            with self:  # the operator's own calls come back to this mode
-                return func.redispatch(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), *args, **given)
+        device = device_inside(func, args, given)
+        if device is not None and device.type == "cpu":
+            return called_inside(self, func, device, args, given)
         result = func(*args, **given)
         known = {key for value in (*args, *given.values()) for key in _keys(value)}
         regions: dict[int, _Region] = {}
@@ -248,19 +246,6 @@ def _keys(value: Any) -> set[int]:
 
     map_leaves(value, note)
     return found
-
-
-def _on_cpu(values: Any) -> bool:
-    """Whether there are tensors, all on the CPU."""
-    devices: set[str] = set()
-
-    def note(leaf: Any) -> Any:
-        if isinstance(leaf, torch.Tensor):
-            devices.add(leaf.device.type)
-        return leaf
-
-    map_leaves(values, note)
-    return devices == {"cpu"}
 
 
 def _bytes_of(storage: torch.UntypedStorage) -> np.ndarray[Any, Any]:

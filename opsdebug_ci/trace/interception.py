@@ -14,9 +14,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 import torch
-from torch._C import DispatchKey, DispatchKeySet
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from opsdebug_ci.numerics.custom_calls import called_inside, device_inside
 from opsdebug_ci.trace.nodes import Node, leaves, node_of, tensors_written
 
 KERNELS = (("triton.runtime.interpreter", "InterpretedFunction"), ("triton.runtime.jit", "JITFunction"))
@@ -85,13 +85,12 @@ class Interception(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch
 
     def _inside(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A custom operator's result, its own torch calls shown too where it works on plain tensors of one device."""
-        key = _device_key([*args, *kwargs.values()])
-        if key is None:
+        device = device_inside(func, args, kwargs)
+        if device is None:
             return func(*args, **kwargs)
         outer, self._scope = self._scope, (*self._scope, name.rsplit("/", 1)[-1])
         try:
-            with self:
-                return func.redispatch(DispatchKeySet(key), *args, **kwargs)
+            return called_inside(self, func, device, args, kwargs)
         finally:
             self._scope = outer
 
@@ -117,22 +116,6 @@ class Interception(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch
         finally:
             self._deaf = False
         return result
-
-
-def _device_key(values: list[Any]) -> DispatchKey | None:
-    """Dispatch key of the one device plain tensors lie on; None: there are none, several, or special ones."""
-    tensors = [value for value in leaves(values) if isinstance(value, torch.Tensor)]
-    devices = {tensor.device.type for tensor in tensors}
-    plain = all(
-        type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        and tensor.layout is torch.strided
-        and not tensor.is_quantized
-        for tensor in tensors
-    )
-    if len(devices) != 1 or not plain:
-        return None
-    found = getattr(DispatchKey, torch._C._dispatch_key_for_device(devices.pop()), None)
-    return found if isinstance(found, DispatchKey) else None
 
 
 @contextmanager

@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-FRAMEWORK = frozenset({"aten", "prim", "prims"})
-"""Namespaces whose operations have no torch calls of their own inside that a person wrote."""
+from opsdebug_ci.numerics.custom_calls import FRAMEWORK
 
 ALLOCATIONS = frozenset(
     {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"} | {"resize_", "set_"}
