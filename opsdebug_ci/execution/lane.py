@@ -18,6 +18,8 @@ from opsdebug_ci.execution.worker_client import WorkerClient
 from opsdebug_ci.model import Case, Catalogue, Observation, Phase, Status
 from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.message import Describe, KeptInputs, PagesKept, Request, RunCase
+from opsdebug_ci.model.profile import CaseProfile
+from opsdebug_ci.model.timing import CaseTimed
 from opsdebug_ci.model.trace import CaseTrace
 from opsdebug_ci.model.vocabulary import Profile
 
@@ -25,7 +27,7 @@ Answer = TypeVar("Answer")
 HUNT_SHARE = 0.5
 """Share of a case's time limit in which launches may be repeated; references and comparison need the rest."""
 
-AboutCase = TypeVar("AboutCase", Observation, Attribution, CaseTrace, KeptInputs, PagesKept)
+AboutCase = TypeVar("AboutCase", Observation, Attribution, CaseTrace, KeptInputs, PagesKept, CaseTimed, CaseProfile)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import queue
 import shlex
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import replace
@@ -30,6 +29,7 @@ from opsdebug_ci.execution.lane import AboutCase, FailedStarts, Lane, Limits, de
 from opsdebug_ci.execution.launch import PACKAGE, Launcher
 from opsdebug_ci.execution.memory import can_watch
 from opsdebug_ci.execution.series import Series, batches, make_tries
+from opsdebug_ci.execution.turns import take_turns
 from opsdebug_ci.model import Calibration, Case, Catalogue, DiscoveryFault, Machine, Observation
 from opsdebug_ci.model.message import (
     AttributeCase,
@@ -38,8 +38,10 @@ from opsdebug_ci.model.message import (
     Identify,
     KeepInputs,
     PageCase,
+    ProfileCase,
     Request,
     RunCase,
+    TimeCase,
     TraceCase,
 )
 from opsdebug_ci.model.vocabulary import Profile
@@ -66,6 +68,8 @@ class WorkerPool:
         environment: variables to pass on after scrubbing; None: this process's.
         package: the `opsdebug_ci` directory they are given.
         engine: makes the executor for so many concurrent cases.
+        threads: threads the numeric libraries of one worker may use, where the environment does not say; None: its
+            share of the cores.
 
     Raises:
         EnvironmentLimitError: a memory limit is asked for where the memory of a process cannot be read.
@@ -81,6 +85,7 @@ class WorkerPool:
         environment: Mapping[str, str] | None = None,
         package: Path = PACKAGE,
         engine: Callable[[int], Executor] = ThreadPoolExecutor,
+        threads: int | None = None,
     ) -> None:
         if limits.memory_bytes is not None and not can_watch():
             raise EnvironmentLimitError(
@@ -91,7 +96,7 @@ class WorkerPool:
         self._workers = max(1, workers or cores)
         self._limits = limits
         scrubbed = worker_environment(
-            os.environ if environment is None else environment, threads=max(1, cores // self._workers)
+            os.environ if environment is None else environment, threads=threads or max(1, cores // self._workers)
         )
         self._launcher = Launcher(python, scrubbed, directory=directory or Path.cwd(), package=package)
         self._executor = engine(self._workers)
@@ -199,7 +204,7 @@ class WorkerPool:
 
     def about(
         self,
-        request: RunCase | AttributeCase | TraceCase | KeepInputs | PageCase,
+        request: RunCase | AttributeCase | TraceCase | KeepInputs | PageCase | TimeCase | ProfileCase,
         expected: type[AboutCase],
         timeout_s: float | None = None,
     ) -> AboutCase | Observation:
@@ -272,18 +277,6 @@ def usable_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS
         return os.cpu_count() or 1
-
-
-def take_turns(cases: Iterable[Case]) -> list[Case]:
-    """Operators take turns, each in its given order, so that a slow one does not come before all the others."""
-    waiting: dict[str, deque[Case]] = {}
-    for case in cases:
-        waiting.setdefault(case.operator, deque()).append(case)
-    turns = []
-    while waiting:
-        turns += [pending.popleft() for pending in waiting.values()]
-        waiting = {operator: pending for operator, pending in waiting.items() if pending}
-    return turns
 
 
 def _fault(module: str, death: Death, python: str) -> DiscoveryFault:

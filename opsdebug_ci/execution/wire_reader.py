@@ -13,6 +13,8 @@ from opsdebug_ci.errors import WorkerError
 from opsdebug_ci.model import Calibration, Catalogue, Machine, Observation
 from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.message import Breadcrumb, KeptInputs, PagesKept, Reply
+from opsdebug_ci.model.profile import CaseProfile
+from opsdebug_ci.model.timing import CaseTimed
 from opsdebug_ci.model.trace import CaseTrace
 
 
@@ -30,6 +32,8 @@ REPLIES: tuple[type, ...] = (
     CaseTrace,
     KeptInputs,
     PagesKept,
+    CaseTimed,
+    CaseProfile,
     Calibration,
     Machine,
 )

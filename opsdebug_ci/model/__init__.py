@@ -10,6 +10,7 @@ from opsdebug_ci.model.argument import TensorArgument as TensorArgument
 from opsdebug_ci.model.argument import scalar as scalar
 from opsdebug_ci.model.argument import tensor as tensor
 from opsdebug_ci.model.case import Case as Case
+from opsdebug_ci.model.case_document import CaseDocument as CaseDocument
 from opsdebug_ci.model.checkpoint import checkpoint as checkpoint
 from opsdebug_ci.model.clue import Clue as Clue
 from opsdebug_ci.model.contract import Contract as Contract
@@ -19,7 +20,6 @@ from opsdebug_ci.model.description import DiscoveryFault as DiscoveryFault
 from opsdebug_ci.model.description import OperatorDescription as OperatorDescription
 from opsdebug_ci.model.description import TensorDescription as TensorDescription
 from opsdebug_ci.model.description import Unavailable as Unavailable
-from opsdebug_ci.model.document import CaseDocument as CaseDocument
 from opsdebug_ci.model.document import ObservationDocument as ObservationDocument
 from opsdebug_ci.model.document import OperatorSource as OperatorSource
 from opsdebug_ci.model.document import OutputDocument as OutputDocument

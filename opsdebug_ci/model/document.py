@@ -8,54 +8,20 @@ History:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import Accuracy
+from opsdebug_ci.model.case_document import CaseDocument
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.judgement import ReferenceUse, Summary
+from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.run import RunRecord
 from opsdebug_ci.model.vocabulary import Verdict
 
 RUN_SCHEMA = "opsdebug.run/1"
 """Name and version of the document."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaseDocument:
-    """What was run."""
-
-    id: str
-    """Stable id."""
-
-    name: str
-    """Readable name."""
-
-    operator: str
-    """Operator name."""
-
-    dtype: str
-    """Dtype of the arguments that do not fix theirs."""
-
-    dims: Mapping[str, int]
-    """Size of every named dim."""
-
-    layout: str
-    """Layout name, or `own`."""
-
-    inputs: str
-    """Family name, or `own`."""
-
-    seed: int
-    """Seed."""
-
-    device: str
-    """Device."""
-
-    direction: str
-    """`forward`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,3 +150,6 @@ class RunDocument:
 
     sources: tuple[OperatorSource, ...] = ()
     """Where the operators with a known source are defined."""
+
+    performance: PerformanceDocument | None = None
+    """What is said of speed; None: it was not asked about."""

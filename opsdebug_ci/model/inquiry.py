@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opsdebug_ci.model.attribution import RegionReading
-from opsdebug_ci.model.document import CaseDocument
+from opsdebug_ci.model.case_document import CaseDocument
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.health import HealthEvent
 from opsdebug_ci.model.memory import LayoutChange, PageInquiry

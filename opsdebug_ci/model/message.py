@@ -12,7 +12,9 @@ from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.description import Catalogue
 from opsdebug_ci.model.machine import Calibration, Machine
 from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.profile import CaseProfile
 from opsdebug_ci.model.region import Region
+from opsdebug_ci.model.timing import CaseTimed
 from opsdebug_ci.model.trace import CaseTrace
 from opsdebug_ci.model.vocabulary import CheckpointMode, PageMode, Phase, Profile
 
@@ -138,7 +140,64 @@ class PageCase:
     """Argument whose pages alone are watched; None: those of all, and of what the operator makes."""
 
 
-Request = Union[Describe, RunCase, AttributeCase, TraceCase, KeepInputs, PageCase, Calibrate, Identify]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeCase:
+    """Time the operator on a case: on a fresh copy of its inputs, warmed up, for a number of samples."""
+
+    case: Case
+    """What to time."""
+
+    calls: int | None = None
+    """Calls per sample; None: as many as a sample needs. All arms of a comparison use the same."""
+
+    samples: int = 24
+    """Most samples."""
+
+    visit_s: float = 0.1
+    """Seconds after which no further sample begins; at least three are taken."""
+
+    inputs: StoredInputs | None = None
+    """Inputs of another arm; None: made from the case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileCase:
+    """Time the operator on a case in parts, and what it must move and compute."""
+
+    case: Case
+    """What to time."""
+
+    budget_s: float = 2.0
+    """Seconds in all, about; at least three samples are taken of everything."""
+
+    cold: bool = False
+    """Also after caches were flushed."""
+
+    parts: bool = False
+    """Also launch, execute and synchronise apart."""
+
+    reference: bool = False
+    """Also the torch reference, on the same inputs."""
+
+    copied: bool = False
+    """Also on contiguous copies of arguments that are not."""
+
+    count: bool = False
+    """Also count framework calls of operator and reference."""
+
+
+Request = Union[
+    Describe,
+    RunCase,
+    AttributeCase,
+    TraceCase,
+    KeepInputs,
+    PageCase,
+    TimeCase,
+    ProfileCase,
+    Calibrate,
+    Identify,
+]
 """Control side to worker."""
 
 
@@ -197,5 +256,17 @@ class PagesKept:
     """Arguments that lie in such pages."""
 
 
-Reply = Union[Breadcrumb, Catalogue, Observation, Attribution, CaseTrace, KeptInputs, PagesKept, Calibration, Machine]
+Reply = Union[
+    Breadcrumb,
+    Catalogue,
+    Observation,
+    Attribution,
+    CaseTrace,
+    KeptInputs,
+    PagesKept,
+    CaseTimed,
+    CaseProfile,
+    Calibration,
+    Machine,
+]
 """Worker to control side; a request is answered by any number of breadcrumbs and then one of the others."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsdebug_ci.model.document import CaseDocument
+from opsdebug_ci.model.case_document import CaseDocument
 from opsdebug_ci.model.selftest import Rate
 from opsdebug_ci.model.vocabulary import Cause, Verdict, Word
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.case_document import CaseDocument
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import (
     RUN_SCHEMA,
-    CaseDocument,
     ObservationDocument,
     OperatorSource,
     OutputDocument,

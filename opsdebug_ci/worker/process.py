@@ -26,11 +26,15 @@ from opsdebug_ci.model.message import (
     KeptInputs,
     PageCase,
     PagesKept,
+    ProfileCase,
     Reply,
     RunCase,
+    TimeCase,
     TraceCase,
 )
 from opsdebug_ci.model.observation import Observation
+from opsdebug_ci.model.profile import CaseProfile
+from opsdebug_ci.model.timing import CaseTimed
 from opsdebug_ci.model.trace import CaseTrace
 from opsdebug_ci.model.vocabulary import Phase, Status
 from opsdebug_ci.model.wire import decode, encode
@@ -42,11 +46,24 @@ from opsdebug_ci.worker.exceptions import facts_of
 from opsdebug_ci.worker.machine import identify
 from opsdebug_ci.worker.pages import keep_pages
 from opsdebug_ci.worker.preservation import keep_inputs
+from opsdebug_ci.worker.profiling import profile
+from opsdebug_ci.worker.timed_case import TimedCases
 from opsdebug_ci.worker.tracing import trace
 
 Answer = TypeVar("Answer")
 
-REQUESTS = (Describe, RunCase, AttributeCase, TraceCase, KeepInputs, PageCase, Calibrate, Identify)
+REQUESTS = (
+    Describe,
+    RunCase,
+    AttributeCase,
+    TraceCase,
+    KeepInputs,
+    PageCase,
+    TimeCase,
+    ProfileCase,
+    Calibrate,
+    Identify,
+)
 """Everything that can be asked."""
 
 
@@ -64,11 +81,24 @@ class _Session:
     def __init__(self, reply_fd: int) -> None:
         self._reply_fd = reply_fd
         self._operators: dict[str, Operator] = {}
+        self._timed = TimedCases()
 
     def answer(self, request: object) -> None:
         if isinstance(request, Describe):
             self._send(self._describe(request))
-        elif isinstance(request, RunCase):
+        elif isinstance(request, Calibrate):
+            self._send(self._calibrate(request))
+        elif isinstance(request, Identify):
+            self._send(identify())
+        elif isinstance(request, (TimeCase, ProfileCase)):
+            self._send(Breadcrumb(phase=Phase.FUNCTION))
+            self._send(self._timing(request))
+        else:
+            self._look_into(request)
+
+    def _look_into(self, request: object) -> None:
+        """Answer what is asked about the values of a case."""
+        if isinstance(request, RunCase):
             self._send(self._of_case(request.case, lambda operator: run_case(operator, request, self._send)))
         elif isinstance(request, AttributeCase):
             found = self._of_case(request.case, lambda operator: attribute(operator, request, self._send))
@@ -83,10 +113,19 @@ class _Session:
         elif isinstance(request, PageCase):
             spared = self._of_case(request.case, lambda operator: keep_pages(operator, request, self._send))
             self._send(spared if isinstance(spared, PagesKept) else _unwatched(request.case, spared))
-        elif isinstance(request, Calibrate):
-            self._send(self._calibrate(request))
-        elif isinstance(request, Identify):
-            self._send(identify())
+
+    def _timing(self, request: TimeCase | ProfileCase) -> CaseTimed | CaseProfile:
+        """Answer what is asked about the speed of a case."""
+        case = request.case
+        if isinstance(request, TimeCase):
+            timed = self._of_case(case, lambda operator: self._timed.visit(operator, request))
+            return (
+                timed if isinstance(timed, CaseTimed) else CaseTimed(case_id=case.id, visit=None, reason=timed.reason)
+            )
+        told = self._of_case(case, lambda operator: profile(operator, request))
+        if isinstance(told, CaseProfile):
+            return told
+        return CaseProfile(case_id=case.id, operator=None, reason=told.reason)
 
     def _describe(self, request: Describe) -> Reply:
         self._send(Breadcrumb(phase=Phase.DISCOVER))

@@ -15,7 +15,7 @@ from conftest import MakePool, await_none, make_case, observe, processes_of
 
 from opsdebug_ci.errors import EnvironmentLimitError, InternalError, WorkerError
 from opsdebug_ci.execution import WorkerPool
-from opsdebug_ci.execution.pool import take_turns
+from opsdebug_ci.execution.turns import take_turns
 from opsdebug_ci.model import Phase, Status
 from opsdebug_ci.model.vocabulary import Profile
 

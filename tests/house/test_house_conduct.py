@@ -29,6 +29,7 @@ BROAD_EXCEPTS = {
     "worker.containment": "around rules about what is judged already, which meet every tensor there is",
     "worker.arguments": "around the user's input callable",
     "worker.launches": "around the operator",
+    "worker.timed_case": "around the operator while it is timed",
     "worker.properties.opcheck": "around torch.library.opcheck, which calls the operator",
     "worker.properties.gradients": "around the reference's trial run with gradients on",
     "worker.probes.scene": "around references on arguments they were not written for",

@@ -9,7 +9,7 @@ import pytest
 
 from opsdebug_ci.failures.flakiness import steadiness
 from opsdebug_ci.model import Cause, Verdict
-from opsdebug_ci.model.document import CaseDocument
+from opsdebug_ci.model.case_document import CaseDocument
 from opsdebug_ci.model.replay import (
     REPLAY_SCHEMA,
     Difference,

@@ -1,0 +1,74 @@
+"""What the stored history says of one series: is the newest value among those expected, and where did it change.
+
+Decides nothing that gates: history screens and locates, a comparison of the commits themselves confirms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdebug_ci.model.case_document import CaseDocument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoint:
+    """A lasting change of a series."""
+
+    ratio: float
+    """Level after over level before."""
+
+    before: str
+    """Newest commit measured at the old level; full hash."""
+
+    after: str
+    """Oldest commit measured at the new level; full hash."""
+
+    at: str
+    """When the run of `after` started; ISO 8601, UTC."""
+
+    p_value: float
+    """Of the test that the two levels are one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryReading:
+    """One series on one machine key."""
+
+    case: CaseDocument
+    """What was timed."""
+
+    runs: int
+    """Stored runs of this segment that count; throttled and contaminated ones do not."""
+
+    left_out: int
+    """Runs that do not count."""
+
+    observed_ns: float
+    """Median of this run's launch minima; ns per call."""
+
+    expected_ns: float | None
+    """Centre of the prediction; None: too few runs."""
+
+    low_ns: float | None
+    """Lower end of the one-sided or two-sided prediction interval; ns."""
+
+    high_ns: float | None
+    """Upper end; ns."""
+
+    suspected: bool
+    """The observed value lies above the interval and by more than half the threshold: to be compared for certain."""
+
+    drifting: str | None
+    """Slow drift, in a sentence with its commit range; None: there is none."""
+
+    detectable: float | None
+    """Smallest slowdown that this history could show, as a share; None: too few runs."""
+
+    covariate: str | None
+    """Probe that helps to explain the series, with its share of the variance; None: none does."""
+
+    changes: tuple[ChangePoint, ...]
+    """Where the level changed, oldest first."""
+
+    statement: str
+    """One sentence with numbers."""
