@@ -31,6 +31,17 @@ class BoundBy(Word):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CachedBandwidth:
+    """How fast data moves that lies in a cache."""
+
+    working_set_bytes: int
+    """Bytes read and written again and again."""
+
+    bandwidth_bytes_per_s: float
+    """Bytes read and written together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePeaks:
     """What a device can do at best."""
 
@@ -46,8 +57,8 @@ class DevicePeaks:
     source: str
     """`configuration`, `table: NAME`, or `measured`, where they differ by entry each is named."""
 
-    cache_bandwidth_bytes_per_s: Mapping[int, float]
-    """Measured bandwidth by working set in bytes, for data that fits in a cache; empty: not measured."""
+    cached: tuple[CachedBandwidth, ...]
+    """Measured bandwidth for data that fits in a cache, smallest first; empty: not measured."""
 
     launch_ns: float | None
     """What launching nothing costs; None: not measured."""
