@@ -11,7 +11,6 @@ from typing import Any
 from opsdebug_ci.errors import InternalError
 from opsdebug_ci.model import (
     Accuracy,
-    CaseDocument,
     ClassMismatch,
     Confidence,
     ObservationDocument,
@@ -25,6 +24,7 @@ from opsdebug_ci.model import (
     Zone,
 )
 from opsdebug_ci.model.wire import from_json
+from opsdebug_ci.store.case_columns import case_cells, read_case
 from opsdebug_ci.store.column import Row
 from opsdebug_ci.store.struct import finding_struct, read_finding, to_struct
 
@@ -35,7 +35,7 @@ def observation_rows(observation: ObservationDocument) -> list[dict[str, Any]]:
     Raises:
         InternalError: the case's accuracy is not that of one of its outputs, or is named after another output.
     """
-    case = {**_case_columns(observation.case), **_judgement_columns(observation)}
+    case = {**case_cells(observation.case), **_judgement_columns(observation)}
     worst = _worst_position(observation)
     return [
         {**case, "output_index": position, "is_worst": position == worst, **_output_columns(output)}
@@ -49,7 +49,7 @@ def read_observation(rows: Sequence[Row]) -> ObservationDocument:
     outputs = tuple(_read_output(row) for row in rows if row["output"] is not None)
     worst = [output.accuracy for row, output in zip(rows, outputs, strict=False) if row["is_worst"]]
     return ObservationDocument(
-        case=_read_case(first),
+        case=read_case(first),
         verdict=Verdict(first["verdict"]),
         reason=first["reason"],
         reference=ReferenceUse(
@@ -75,36 +75,6 @@ def _worst_position(observation: ObservationDocument) -> int | None:
     raise InternalError(
         f"accuracy of case `{observation.case.name}` is of output `{observation.accuracy.output}`; "
         f"wanted that of one of its outputs: {[output.name for output in observation.outputs]}"
-    )
-
-
-def _case_columns(case: CaseDocument) -> dict[str, Any]:
-    return {
-        "operator": case.operator,
-        "case_id": case.id,
-        "case_name": case.name,
-        "dtype": case.dtype,
-        "dims": list(case.dims.items()),
-        "layout": case.layout,
-        "inputs": case.inputs,
-        "seed": case.seed,
-        "device": case.device,
-        "direction": case.direction,
-    }
-
-
-def _read_case(row: Row) -> CaseDocument:
-    return CaseDocument(
-        id=row["case_id"],
-        name=row["case_name"],
-        operator=row["operator"],
-        dtype=row["dtype"],
-        dims=dict(row["dims"]),
-        layout=row["layout"],
-        inputs=row["inputs"],
-        seed=row["seed"],
-        device=row["device"],
-        direction=row["direction"],
     )
 
 

@@ -9,10 +9,15 @@ import json
 import math
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from opsdebug_ci.model.finding import EvidenceValue, Finding
 from opsdebug_ci.model.wire import from_json
+from opsdebug_ci.store.column import REAL, TEXT, Row
+
+Value = TypeVar("Value")
 
 NOT_FINITE = "float"
 """Key of the object that stands for a float JSON cannot spell: `{"float": "nan"}`, `"inf"` or `"-inf"`."""
@@ -20,15 +25,22 @@ NOT_FINITE = "float"
 SCALARS = (float, int, str, bool)
 """Types whose plain form is the value itself."""
 
+FINDING = pa.struct(
+    [("cause", TEXT), ("confidence", REAL), ("blame", TEXT), ("statement", TEXT), ("evidence", TEXT), ("next", TEXT)]
+)
+"""Model value `Finding`; evidence is a JSON object, with `{"float": "nan"}` for a float JSON cannot spell."""
+
 
 def to_struct(value: Any) -> Any:
-    """Plain form of a slotted dataclass of scalars, enums, tuples and such dataclasses; floats stay, NaN included."""
+    """Plain form of a slotted dataclass of scalars, enums, tuples, mappings and such dataclasses; NaN stays."""
     if value is None or type(value) in SCALARS:
         return value
     if isinstance(value, tuple):
         return [to_struct(item) for item in value]
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, Mapping):
+        return list(value.items())
     return {name: to_struct(getattr(value, name)) for name in value.__slots__}
 
 
@@ -63,3 +75,21 @@ def read_finding(struct: Mapping[str, Any]) -> Finding:
     """Inverse of `finding_struct`."""
     finding: Finding = from_json({**struct, "evidence": read_evidence(struct["evidence"])}, Finding)
     return finding
+
+
+def cells(value: object | None, columns: Mapping[str, str]) -> dict[str, Any]:
+    """Fields of a dataclass as columns of their own; none of them when there is no value.
+
+    Args:
+        value: a slotted dataclass.
+        columns: field -> column.
+    """
+    return {} if value is None else {column: to_struct(getattr(value, field)) for field, column in columns.items()}
+
+
+def read_cells(row: Row, columns: Mapping[str, str], kind: type[Value]) -> Value | None:
+    """Inverse of `cells`: None where the first of the columns, whose field is never None, is null."""
+    if row[next(iter(columns.values()))] is None:
+        return None
+    value: Value = from_json({field: row[column] for field, column in columns.items()}, kind)
+    return value

@@ -11,13 +11,10 @@ from itertools import groupby
 import pyarrow as pa
 
 from opsdebug_ci.model import Calibration, ObservationDocument, RunDocument
-from opsdebug_ci.store.column import FLAG, INTEGER, INTEGER_MAP, INTEGERS, REAL, TEXT, Column, Row, Table
+from opsdebug_ci.store.case_columns import CASE_COLUMNS
+from opsdebug_ci.store.column import FLAG, INTEGER, INTEGERS, REAL, TEXT, Column, Row, Table
 from opsdebug_ci.store.observation_rows import observation_rows, read_observation
-
-FINDING = pa.struct(
-    [("cause", TEXT), ("confidence", REAL), ("blame", TEXT), ("statement", TEXT), ("evidence", TEXT), ("next", TEXT)]
-)
-"""Model value `Finding`; evidence is a JSON object, with `{"float": "nan"}` for a float JSON cannot spell."""
+from opsdebug_ci.store.struct import FINDING
 
 MISMATCH = pa.struct([("expected", TEXT), ("actual", TEXT), ("count", INTEGER), ("first_index", INTEGERS)])
 """Model value `ClassMismatch`."""
@@ -31,19 +28,10 @@ WORST = pa.struct(
 QUANTILES = ("p50", "p95", "p99", "max")
 """Fields of the model value `Quantiles`."""
 
-CASE_COLUMNS = (
+JUDGED_COLUMNS = (
     Column(name="run_id", type=TEXT, comment="run it belongs to: `runs.id`"),
     Column(name="case_index", type=INTEGER, comment="position of the case in the plan, from 0"),
-    Column(name="operator", type=TEXT, comment="operator name"),
-    Column(name="case_id", type=TEXT, comment="stable id of the case"),
-    Column(name="case_name", type=TEXT, comment="readable name of the case"),
-    Column(name="dtype", type=TEXT, comment="dtype of the arguments that do not fix theirs"),
-    Column(name="dims", type=INTEGER_MAP, comment="size of every named dim", unit="elements"),
-    Column(name="layout", type=TEXT, comment="layout of the tensor arguments"),
-    Column(name="inputs", type=TEXT, comment="family the values were drawn from"),
-    Column(name="seed", type=INTEGER, comment="seed of the values"),
-    Column(name="device", type=TEXT, comment="device the operator ran on"),
-    Column(name="direction", type=TEXT, comment="forward, or backward: its gradients"),
+    *CASE_COLUMNS,
     Column(name="verdict", type=TEXT, comment="verdict of the case"),
     Column(name="reason", type=TEXT, comment="why it was skipped or what broke; null otherwise"),
     Column(name="reference_used", type=TEXT, comment="reference the verdict rests on; null: nothing was compared"),
@@ -104,6 +92,6 @@ def read_observations(stored: Sequence[Row]) -> tuple[ObservationDocument, ...]:
 TABLE = Table(
     name="accuracy",
     comment="One row per case and output; a case without outputs has one row whose output is null.",
-    columns=CASE_COLUMNS + OUTPUT_COLUMNS,
+    columns=JUDGED_COLUMNS + OUTPUT_COLUMNS,
     rows=rows,
 )
