@@ -41,7 +41,7 @@ def _table(calibration: Calibration) -> list[str]:
             probe.probe,
             f"{probe.size_bytes / 2**20:g} MiB",
             f"{statistics.median(probe.samples_ns) / 1e3:.1f} us",
-            f"{probe.bandwidth_bytes_per_s / 1e9:.1f} GB/s",
+            f"{(probe.bandwidth_bytes_per_s or 0.0) / 1e9:.1f} GB/s",
             f"{(max(probe.samples_ns) / min(probe.samples_ns) - 1) * 100:.0f} %",
         )
         for probe in calibration.probes

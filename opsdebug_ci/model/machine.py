@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from opsdebug_ci.model.timing import Clocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,19 +45,26 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeReading:
-    """One calibration probe."""
+    """One calibration probe at one size."""
 
     probe: str
-    """`memcpy`."""
+    """`memcpy`, `triad`, `gemm` or `launch`."""
 
     size_bytes: int
-    """Bytes copied per repetition."""
+    """memcpy: bytes copied; triad: bytes of one of its three vectors; gemm: bytes of its three matrices; launch: 0."""
 
     samples_ns: tuple[int, ...]
-    """Every repetition."""
+    """Every repetition; of `launch`, time of one call averaged over many."""
 
-    bandwidth_bytes_per_s: float
-    """2 * size / median: bytes read plus bytes written per second."""
+    bandwidth_bytes_per_s: float | None = None
+    """Bytes read plus bytes written per second at the median: memcpy 2 * size, triad 3 * size. None: not its subject."""
+
+    flops_per_s: float | None = None
+    """gemm: 2 * n**3 / shortest sample, since a peak is what can be reached, and load only takes from it. None: not its
+    subject."""
+
+    dtype: str | None = None
+    """triad, gemm: dtype of the elements. None: bytes, or nothing, are moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,4 +75,10 @@ class Calibration:
     """Device probed."""
 
     probes: tuple[ProbeReading, ...]
-    """One per size."""
+    """One per probe, size and dtype."""
+
+    clocks_before: Clocks = field(default_factory=Clocks)
+    """State of the clocks before the probes."""
+
+    clocks_after: Clocks = field(default_factory=Clocks)
+    """State of the clocks right after them; shares, load and throttling are those of the time between."""
