@@ -19,10 +19,10 @@ from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.store.bundles import DIRECTORY, only_match, stored_bytes
 from opsdebug_ci.store.column import PARTITION
-from opsdebug_ci.store.encoding import RUN_ID, SUFFIX, decode_run, encode_run
+from opsdebug_ci.store.encoding import READ_BACK, RUN_ID, SUFFIX, decode_run, encode_run
 from opsdebug_ci.store.interface import BaselineStore
 from opsdebug_ci.store.marker import check_ours, read_format_version, write_marker
-from opsdebug_ci.store.tables import accuracy, runs
+from opsdebug_ci.store.tables import runs
 
 
 class DirectoryStore(BaselineStore):
@@ -122,9 +122,9 @@ class DirectoryStore(BaselineStore):
             write_marker(self._root)
 
     def _read(self, run_file: Path) -> RunDocument:
-        cases = run_file.parents[2] / accuracy.TABLE.name / run_file.parent.name / run_file.name
+        places = {t.name: run_file.parents[2] / t.name / run_file.parent.name / run_file.name for t in READ_BACK}
         try:
-            return decode_run(run_file.read_bytes(), cases.read_bytes() if cases.exists() else None)
+            return decode_run({name: place.read_bytes() for name, place in places.items() if place.exists()})
         except OSError as error:
             raise StoreError(
                 f"cannot read run `{run_file.stem}` of store `{self._root}`: got `{error.strerror}` at "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,24 @@ import pyarrow.parquet as pq
 from opsdebug_ci.errors import InternalError, StoreError
 from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.store.column import PARTITION, Column, Row, Table
+from opsdebug_ci.store.performance import read_performance
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
-from opsdebug_ci.store.tables import accuracy, runs
+from opsdebug_ci.store.tables import accuracy, comparisons, histories, runs, sweeps, timings
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What a run id may be: it becomes a file name."""
 
 SUFFIX = ".parquet"
+
+READ_BACK: tuple[Table, ...] = (
+    runs.TABLE,
+    accuracy.TABLE,
+    timings.TABLE,
+    comparisons.TABLE,
+    histories.TABLE,
+    sweeps.TABLE,
+)
+"""Tables that a document is made of again; the others say the same in another form, or what no document has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +73,15 @@ def encode_run(document: RunDocument, calibrations: Sequence[Calibration]) -> tu
     )
 
 
-def decode_run(run: bytes, cases: bytes | None) -> RunDocument:
-    """Document of a run from its files of tables `runs` and `accuracy`; None: it had no cases."""
-    stored = [] if cases is None else decode_rows(accuracy.TABLE, cases)
-    return runs.read_document(decode_rows(runs.TABLE, run)[0], accuracy.read_observations(stored))
+def decode_run(files: Mapping[str, bytes]) -> RunDocument:
+    """Document of a run from its files by table; `runs` must be among them, a table it added nothing to is not."""
+    stored = {table.name: decode_rows(table, files[table.name]) for table in READ_BACK if table.name in files}
+    run = stored[runs.TABLE.name][0]
+    return runs.read_document(
+        run,
+        accuracy.read_observations(stored.get(accuracy.TABLE.name, ())),
+        read_performance(run["performance"], stored),
+    )
 
 
 def encode_rows(table: Table, rows: Sequence[Row]) -> bytes:

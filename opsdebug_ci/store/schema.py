@@ -10,7 +10,17 @@ need one, because readers fill what an older file lacks with null.
 from __future__ import annotations
 
 from opsdebug_ci.store.column import Table
-from opsdebug_ci.store.tables import acceptances, accuracy, calibrations, failures, runs, timings
+from opsdebug_ci.store.tables import (
+    acceptances,
+    accuracy,
+    calibrations,
+    comparisons,
+    failures,
+    histories,
+    runs,
+    sweeps,
+    timings,
+)
 
 FORMAT_VERSION = 1
 """Version this program writes, and the newest it reads."""
@@ -18,6 +28,9 @@ FORMAT_VERSION = 1
 TABLES: tuple[Table, ...] = (
     accuracy.TABLE,
     timings.TABLE,
+    comparisons.TABLE,
+    histories.TABLE,
+    sweeps.TABLE,
     calibrations.TABLE,
     failures.TABLE,
     acceptances.TABLE,

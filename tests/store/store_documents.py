@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from store_performance import performance
+
 from opsdebug_ci.model import (
     Accuracy,
     Blame,
@@ -205,6 +207,7 @@ def full_document() -> RunDocument:
         unavailable=(Unavailable(operator="c_sum", reason="no C compiler was found"),),
         notes=("bundles hold no values",),
         sources=(OperatorSource(operator="softmax", file="kernels/softmax.py", line=12),),
+        performance=performance(case("add"), MACHINE),
     )
 
 

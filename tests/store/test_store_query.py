@@ -87,6 +87,9 @@ def test_the_listing_counts_visible_rows(store: Path) -> None:
     assert {table.name: table.rows for table in listing.tables} == {
         "accuracy": 2,
         "timings": 0,
+        "comparisons": 0,
+        "histories": 0,
+        "sweeps": 0,
         "calibrations": 2,
         "failures": 1,
         "acceptances": 0,
@@ -286,7 +289,8 @@ def test_a_refusal_says_what_was_wanted(store: Path) -> None:
         query(store, "copy runs to 'x.csv'")
     assert str(caught.value) == (
         "the query cannot be answered: got COPY statement; wanted one SELECT: the store is read-only\n"
-        "  tables: accuracy, timings, calibrations, failures, acceptances, runs, failure_history, failure_groups\n"
+        "  tables: accuracy, timings, comparisons, histories, sweeps, calibrations, failures, acceptances, runs, "
+        "failure_history, failure_groups\n"
         "  next: `opsdebug sql` lists the tables with example queries; `describe TABLE` lists columns"
     )
 

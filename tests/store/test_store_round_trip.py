@@ -126,6 +126,10 @@ def test_the_partition_is_the_utc_day(started_at: str, day: str) -> None:
 def test_files_are_in_the_order_they_must_appear() -> None:
     assert [file.table for file in encode_run(full_document(), [CALIBRATION])] == [
         "accuracy",
+        "timings",
+        "comparisons",
+        "histories",
+        "sweeps",
         "calibrations",
         "failures",
         "runs",

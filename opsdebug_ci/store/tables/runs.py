@@ -27,8 +27,10 @@ from opsdebug_ci.model import (
     Unavailable,
     Verdict,
 )
+from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.wire import from_json
 from opsdebug_ci.store.column import FLAG, INSTANT, INTEGER, INTEGER_MAP, TEXT, TEXT_MAP, TEXTS, Column, Row, Table
+from opsdebug_ci.store.performance import PERFORMANCE, performance_struct
 from opsdebug_ci.store.struct import to_struct
 
 IDENTITY = pa.struct(
@@ -113,6 +115,7 @@ COLUMNS = (
     Column(name="unavailable", type=pa.list_(UNAVAILABLE), comment="operators that cannot run on this machine"),
     Column(name="notes", type=TEXTS, comment="what a reader must know beside the cases; null in older files"),
     Column(name="sources", type=pa.list_(SOURCE), comment="where the operators are defined"),
+    Column(name="performance", type=PERFORMANCE, comment="what holds for all that is said of speed; null: not asked"),
 )
 
 
@@ -131,8 +134,10 @@ def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence
     return ({**_run_columns(document.run), **_machine_columns(document.run.machine), **_summary_columns(document)},)
 
 
-def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> RunDocument:
-    """Inverse of `rows`, with the observations read from table `accuracy`."""
+def read_document(
+    row: Row, observations: tuple[ObservationDocument, ...], performance: PerformanceDocument | None
+) -> RunDocument:
+    """Inverse of `rows`, with what was read from the other tables."""
     return RunDocument(
         schema=row["schema"],
         run=_read_run(row),
@@ -151,6 +156,7 @@ def read_document(row: Row, observations: tuple[ObservationDocument, ...]) -> Ru
         unchanged=tuple(row["unchanged"]),
         notes=tuple(row["notes"] or ()),
         sources=tuple(from_json(source, OperatorSource) for source in row["sources"]),
+        performance=performance,
     )
 
 
@@ -212,6 +218,7 @@ def _summary_columns(document: RunDocument) -> dict[str, Any]:
         "unchanged": list(document.unchanged),
         "notes": list(document.notes),
         "sources": to_struct(document.sources),
+        "performance": performance_struct(document.performance),
     }
 
 

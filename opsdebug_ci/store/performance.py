@@ -1,0 +1,137 @@
+"""What a run says of speed, put together from its tables.
+
+Decides what lies in column `performance` of table `runs`: what belongs to the whole run. What belongs to a case or a
+series has a table of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from opsdebug_ci.model import Machine
+from opsdebug_ci.model.performance import PerformanceDocument
+from opsdebug_ci.model.profile_document import CachedBandwidth, DevicePeaks
+from opsdebug_ci.model.speed import AlarmBound, ArmFacts, Comparing, Comparison, ComparisonRun
+from opsdebug_ci.model.wire import from_json
+from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, TEXT_MAP, TEXTS, Row
+from opsdebug_ci.store.struct import to_struct
+from opsdebug_ci.store.tables import comparisons, histories, sweeps, timings
+
+_CACHED = pa.struct([("working_set_bytes", INTEGER), ("bandwidth_bytes_per_s", REAL)])
+_PEAKS = pa.struct(
+    [
+        ("device", TEXT),
+        ("bandwidth_bytes_per_s", REAL),
+        ("flops_per_s", pa.map_(pa.string(), pa.float64())),
+        ("source", TEXT),
+        ("cached", pa.list_(_CACHED)),
+        ("launch_ns", REAL),
+    ]
+)
+_ARM = pa.struct(
+    [(name, TEXT) for name in ("name", "revision", "commit", "tree", "python", "torch")]
+    + [("dirty", FLAG), ("build_s", REAL)]
+)
+_MACHINE = pa.struct(
+    [(name, TEXT) for name in ("key", "system", "cpu", "python", "torch")]
+    + [(name, INTEGER) for name in ("cores", "memory_bytes", "threads")]
+    + [("devices", TEXTS), ("versions", TEXT_MAP)]
+)
+_COMPARISON = pa.struct(
+    [
+        ("arms", pa.list_(_ARM)),
+        ("contaminated", TEXT),
+        ("probe_ratio", REAL),
+        ("machine", _MACHINE),
+        ("processes", INTEGER),
+        ("duration_s", REAL),
+        ("seed", INTEGER),
+        ("complete", FLAG),
+        ("notes", TEXTS),
+    ]
+)
+_ALARMS = pa.struct([("alarms", INTEGER), ("of", INTEGER), ("upper", REAL)])
+
+PERFORMANCE = pa.struct(
+    [("peaks", pa.list_(_PEAKS)), ("comparison", _COMPARISON), ("alarms", _ALARMS), ("notes", TEXTS)]
+)
+"""Model value `PerformanceDocument` without its profiles, sweeps, comparisons and history."""
+
+
+def performance_struct(performance: PerformanceDocument | None) -> dict[str, Any] | None:
+    """What belongs to the whole run; None: speed was not asked about."""
+    if performance is None:
+        return None
+    return {
+        "peaks": to_struct(performance.peaks),
+        "comparison": _comparison_struct(performance.comparison),
+        "alarms": to_struct(performance.alarms),
+        "notes": list(performance.notes),
+    }
+
+
+def read_performance(struct: Row | None, stored: Mapping[str, Sequence[Row]]) -> PerformanceDocument | None:
+    """Inverse of `performance_struct` and of the tables of speed.
+
+    Args:
+        struct: column `performance` of table `runs`.
+        stored: the run's rows by table; a table it added nothing to may be absent.
+    """
+    if struct is None:
+        return None
+    launches = stored.get(timings.TABLE.name, ())
+    compared = comparisons.read_comparisons(stored.get(comparisons.TABLE.name, ()), launches)
+    return PerformanceDocument(
+        peaks=tuple(_read_peaks(peaks) for peaks in struct["peaks"]),
+        profiles=timings.read_profiles(launches),
+        sweeps=sweeps.read_sweeps(stored.get(sweeps.TABLE.name, ())),
+        comparison=None if struct["comparison"] is None else _read_comparison(struct["comparison"], compared),
+        history=histories.read_history(stored.get(histories.TABLE.name, ())),
+        alarms=None if struct["alarms"] is None else from_json(struct["alarms"], AlarmBound),
+        notes=tuple(struct["notes"]),
+    )
+
+
+def _comparison_struct(run: ComparisonRun | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    return {
+        _COMPARISON.field(i).name: to_struct(getattr(run, _COMPARISON.field(i).name)) for i in range(len(_COMPARISON))
+    }
+
+
+def _read_comparison(struct: Row, compared: Sequence[Comparison]) -> ComparisonRun:
+    machine = Machine(
+        **{
+            **struct["machine"],
+            "devices": tuple(struct["machine"]["devices"]),
+            "versions": dict(struct["machine"]["versions"]),
+        }
+    )
+    return ComparisonRun(
+        arms=tuple(from_json(arm, ArmFacts) for arm in struct["arms"]),
+        comparisons=tuple(comparison for comparison in compared if comparison.why is not Comparing.CONTROL),
+        controls=tuple(comparison for comparison in compared if comparison.why is Comparing.CONTROL),
+        contaminated=struct["contaminated"],
+        probe_ratio=struct["probe_ratio"],
+        machine=machine,
+        processes=struct["processes"],
+        duration_s=struct["duration_s"],
+        seed=struct["seed"],
+        complete=struct["complete"],
+        notes=tuple(struct["notes"]),
+    )
+
+
+def _read_peaks(struct: Row) -> DevicePeaks:
+    return DevicePeaks(
+        device=struct["device"],
+        bandwidth_bytes_per_s=struct["bandwidth_bytes_per_s"],
+        flops_per_s=dict(struct["flops_per_s"]),
+        source=struct["source"],
+        cached=tuple(from_json(cached, CachedBandwidth) for cached in struct["cached"]),
+        launch_ns=struct["launch_ns"],
+    )
