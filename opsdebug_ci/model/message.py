@@ -183,7 +183,11 @@ class ProfileCase:
     """Also on contiguous copies of arguments that are not."""
 
     count: bool = False
-    """Also count framework calls of operator and reference."""
+    """Also count framework calls of operator and reference, what they handle, and what the host reads."""
+
+    tame: bool = False
+    """First replace NaN, infinities, zeros and subnormal values of the floating arguments by everyday ones; without
+    any, nothing is timed."""
 
 
 Request = Union[

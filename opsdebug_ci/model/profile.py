@@ -124,6 +124,18 @@ class CaseProfile:
     reference_calls: int | None = None
     """The same of the reference."""
 
+    handled_bytes: int | None = None
+    """Bytes of the tensors that go into and come out of those calls, views aside; None: not counted."""
+
+    reference_handled_bytes: int | None = None
+    """The same of the reference."""
+
+    host_reads: int | None = None
+    """Single elements that the host reads out of tensors; None: not counted."""
+
+    reference_host_reads: int | None = None
+    """The same of the reference."""
+
     clocks: Clocks = field(default_factory=Clocks)
     """State of the clocks."""
 
