@@ -21,7 +21,7 @@ Data = Union[bytes, memoryview]
 def write_durably(path: Path, data: Data) -> None:
     """Put `data` at `path`: whole or not at all, whoever else writes there, and there to stay."""
     _write(path, data, durable=True)
-    _sync_directory(path.parent)
+    sync_directory(path.parent)
 
 
 def write_whole(path: Path, data: Data) -> None:
@@ -33,7 +33,7 @@ def make_directory(path: Path) -> None:
     """Create one directory, whose parent exists; not an error when it is there already."""
     if not path.is_dir():
         path.mkdir(exist_ok=True)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
 
 
 def _write(path: Path, data: Data, *, durable: bool) -> None:
@@ -50,7 +50,8 @@ def _write(path: Path, data: Data, *, durable: bool) -> None:
         raise
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Flush a directory's entries to the disk: a file made in it is then there after a power cut."""
     if os.name == "nt":  # NOTE: Windows cannot open a directory, and flushes its entries with the file.
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -17,6 +17,19 @@ OWN_DIRECTORY = ".opsdebug"
 """What the tool leaves beside the configuration; a file in it keeps it out of git."""
 
 
+def make_beside(directory: Path) -> None:
+    """Make `directory` and its parent, whose parent exists; git ignores them where that parent is OWN_DIRECTORY.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    for path in (directory.parent, directory):
+        make_directory(path)
+    ignored = directory.parent / ".gitignore"
+    if directory.parent.name == OWN_DIRECTORY and not ignored.exists():
+        write_durably(ignored, b"*\n")
+
+
 @final
 class BundlePlace:
     """Bundles in `<directory>/<first two digits>/<sha256>.opsbundle`.
@@ -60,8 +73,5 @@ class BundlePlace:
         return tuple(sha256 for sha256 in self.all() if sha256.startswith(prefix))
 
     def _prepare(self, directory: Path) -> None:
-        for parent in (self._directory.parent, self._directory, directory):
-            make_directory(parent)
-        ignored = self._directory.parent / ".gitignore"
-        if self._directory.parent.name == OWN_DIRECTORY and not ignored.exists():
-            write_durably(ignored, b"*\n")
+        make_beside(self._directory)
+        make_directory(directory)

@@ -19,7 +19,7 @@ from opsdebug_ci.cli.output import log
 from opsdebug_ci.cli.rendering import show
 from opsdebug_ci.model.vocabulary import Gate, Profile, Stage
 from opsdebug_ci.pipeline.ci import run_stage
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import parse_shard
 from opsdebug_ci.report import respelled
 
@@ -41,6 +41,7 @@ STAGES = (Stage.SMOKE, Stage.FULL, Stage.REPLAY)
 )
 @click.option("--timeout", metavar="SECONDS", help="Longest a case may take; default: 60.")
 @click.option("--budget", metavar="SECONDS", help="Longest the stage may take; it is then incomplete.")
+@click.option("--fresh", is_flag=True, help="Stage full: judge anew what an interrupted run has judged already.")
 @python_option
 @store_option
 @config_option
@@ -54,6 +55,7 @@ def command(
     gate: str | None,
     timeout: str | None,
     budget: str | None,
+    fresh: bool,
     python: str | None,
     store: str | None,
     config: Path | None,
@@ -63,7 +65,8 @@ def command(
     """Run one stage over the configured operators, gate it against the baseline and record it in the store.
 
     Stage `replay` runs every stored failure bundle again instead, those of the oldest cause first; failures that were
-    accepted do not gate.
+    accepted do not gate. Stage `full` that was interrupted, or ran out of budget, goes on from there when the same
+    command is given again.
     """
     overrides = {"gate": gate, "timeout": timeout, "budget": budget, "python": python, "store": store}
     settings = configuration(config, overrides)
@@ -75,6 +78,8 @@ def command(
         shard=parse_shard(shard) if shard else None,
         budget_s=settings.budget_s.of(stage),
         diagnosis_s=DIAGNOSIS_S.get(Stage(stage)),
+        resumable=stage == Stage.FULL,
+        fresh=fresh,
     )
     outcome = run_stage(selection, settings, world())
     for note in outcome.notes:

@@ -10,7 +10,7 @@ from opsdebug_ci.cli.options import config_option, configuration, json_option, p
 from opsdebug_ci.cli.rendering import show
 from opsdebug_ci.model.vocabulary import ReferenceKind, Stage, Verifier
 from opsdebug_ci.pipeline.run import run
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import parse_axes
 from opsdebug_ci.report import respelled
 

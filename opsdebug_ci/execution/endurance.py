@@ -7,7 +7,7 @@ which reason. Deliberately stops nothing that is running, and judges nothing: th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -58,12 +58,18 @@ class _Endings:
 
 @final
 class Endurance:
-    """What one run still bears of each operator; any number of threads."""
+    """What one run still bears of each operator; any number of threads.
 
-    def __init__(self) -> None:
+    Args:
+        earlier: how cases of the same run ended before it was interrupted, in that order.
+    """
+
+    def __init__(self, earlier: Iterable[tuple[Case, Observation]] = ()) -> None:
         self._lock = threading.Lock()
         self._endings: dict[str, _Endings] = {}
         self._reasons: dict[str, str] = {}
+        for case, observation in earlier:
+            self._count(case.operator, observation)
 
     def answer(self, case: Case, run: Callable[[], Observation]) -> Observation:
         """What happens when `case` is run, or SKIPPED with the reason when its operator is not run any more."""

@@ -150,11 +150,17 @@ class WorkerPool:
         return self._ask(Calibrate(device=device), Calibration)
 
     def run(
-        self, cases: Iterable[Case], repeats: int = 1, profile: Profile = Profile.QUICK
+        self,
+        cases: Iterable[Case],
+        repeats: int = 1,
+        profile: Profile = Profile.QUICK,
+        *,
+        earlier: Iterable[tuple[Case, Observation]] = (),
     ) -> Generator[tuple[Case, Observation], None, None]:
         """Run cases, yielding each once with what happened, in order of completion.
 
-        What an operator is borne is counted anew in every call. `profile` says how much the guards do.
+        What an operator is borne is counted anew in every call, from how cases ended `earlier`. `profile` says how much
+        the guards do.
 
         Raises:
             InternalError: no operators were described before.
@@ -163,7 +169,7 @@ class WorkerPool:
         if operators is None:
             raise InternalError("`run` was called before `describe`; wanted the operators described first")
         # (1) hand out every case, fairly; (2) yield as they end; (3) when the caller leaves early, take back the rest
-        endurance = Endurance()
+        endurance = Endurance(earlier)
         futures = {
             self._executor.submit(
                 self._borrowing,

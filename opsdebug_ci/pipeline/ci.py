@@ -14,9 +14,12 @@ from opsdebug_ci.model import KnownFailures
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
 from opsdebug_ci.model.vocabulary import Gate, Stage
+from opsdebug_ci.pipeline.attempt import open_attempt
 from opsdebug_ci.pipeline.baseline import distrust, recorded_failures
+from opsdebug_ci.pipeline.budget import Budget
 from opsdebug_ci.pipeline.replay_stage import Memory, check_selection, replay_all
-from opsdebug_ci.pipeline.verification import Baseline, Selection, verify
+from opsdebug_ci.pipeline.selection import Selection
+from opsdebug_ci.pipeline.verification import Baseline, verify
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision
@@ -42,12 +45,13 @@ class CiOutcome:
 
 def run_stage(selection: Selection, configuration: Configuration, world: World) -> CiOutcome:
     """Run one stage: (1) prepare the store, (2) verify against the baseline, or replay what is stored, (3) probe the
-    machine, (4) record: bundles first, then the rows that name them.
+    machine, (4) record: bundles first, then the rows that name them, (5) forget the journal of a run that is whole.
 
     Raises:
         UsageError: the stage does not know what is asked of it.
         StoreError: the store cannot be written; found out before any case runs.
     """
+    budget = Budget.begin(str(selection.stage), selection.budget_s, world.monotonic_ns)
     replaying = selection.stage is Stage.REPLAY
     if replaying:
         check_selection(selection)
@@ -64,19 +68,25 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
     known = recorded_failures(location, revision) if believed and not replaying and doubt is None else KnownFailures()
     baseline = Baseline(gate=configuration.gate, known=known)
     memory = _memory(location, world) if replaying and doubt is None else Memory()
-    with workbench(configuration, world) as bench:
+    with (
+        workbench(configuration, world) as bench,
+        open_attempt(selection, bench, configuration, world, revision=revision, budget=budget) as attempt,
+    ):
         if replaying:
             document = replay_all(selection, bench, configuration, world, memory=memory, revision=revision, ci=ci)
         else:
-            document = verify(selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci)
+            document = verify(
+                selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci, attempt=attempt
+            )
         calibrations = _calibrations(bench) if event.recording else ()
-    if event.recording:
-        _keep_bundles(document, configuration, store)
-        store.append(document, calibrations)
+        if event.recording:
+            _keep_bundles(document, configuration, store)
+            store.append(document, calibrations)
+        told = attempt.settle()
     return CiOutcome(
         document=document,
         recorded=store.location if event.recording else None,
-        notes=() if doubt is None else (doubt,),
+        notes=(*(() if doubt is None else (doubt,)), *told),
     )
 
 

@@ -23,10 +23,11 @@ from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.run import CiContext, Revision
 from opsdebug_ci.model.vocabulary import Stage, Verdict
+from opsdebug_ci.pipeline.budget import SECOND_NS
 from opsdebug_ci.pipeline.record import run_record, start
 from opsdebug_ci.pipeline.replay_places import Entry, every_bundle, has_places, look_into
 from opsdebug_ci.pipeline.replay_tries import Attempt, described, make_attempts, obstacle
-from opsdebug_ci.pipeline.verification import SECOND_NS, Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, Shard, select_names

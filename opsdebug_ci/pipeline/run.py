@@ -5,7 +5,8 @@ from __future__ import annotations
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.run import CiContext
 from opsdebug_ci.model.vocabulary import Gate
-from opsdebug_ci.pipeline.verification import Baseline, Selection, verify
+from opsdebug_ci.pipeline.selection import Selection
+from opsdebug_ci.pipeline.verification import Baseline, verify
 from opsdebug_ci.pipeline.workbench import workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision

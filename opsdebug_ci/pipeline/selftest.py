@@ -25,7 +25,8 @@ from opsdebug_ci.model.planted import DEFECTS, RIGHT, WRONG, Defect
 from opsdebug_ci.model.run import CiContext, Revision
 from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
 from opsdebug_ci.model.vocabulary import Cause, Gate
-from opsdebug_ci.pipeline.verification import Baseline, Selection, verify
+from opsdebug_ci.pipeline.selection import Selection
+from opsdebug_ci.pipeline.verification import Baseline, verify
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Axes, Configuration

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,24 +18,24 @@ from opsdebug_ci.model import (
     KnownFailures,
     Observation,
     OperatorDescription,
-    ReferenceKind,
-    Stage,
     Status,
     Summary,
 )
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
 from opsdebug_ci.model.run import CiContext, Revision
-from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Profile, Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Verdict
+from opsdebug_ci.pipeline.attempt import Attempt
 from opsdebug_ci.pipeline.batches import batches
+from opsdebug_ci.pipeline.budget import Budget
 from opsdebug_ci.pipeline.diagnosis import Diagnosis, Means, diagnose, undiagnosed
 from opsdebug_ci.pipeline.record import run_record, start
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import (
     Axes,
     Configuration,
-    Shard,
     cases,
     changed_files,
     is_glob,
@@ -45,49 +45,6 @@ from opsdebug_ci.plan import (
     unchanged,
 )
 from opsdebug_ci.report import document
-
-SECOND_NS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """What to verify."""
-
-    stage: Stage
-    """Which stage, or `run`."""
-
-    patterns: tuple[str, ...] = ()
-    """Operator names or globs; empty: all."""
-
-    axes: Axes = field(default_factory=Axes)
-    """Values fixed by hand."""
-
-    checks: tuple[ReferenceKind, ...] = tuple(ReferenceKind)
-    """References to consult."""
-
-    repeats: int = 1
-    """Launches on the same inputs whose bits must agree."""
-
-    profile: Profile = Profile.QUICK
-    """How much the guards do in every case."""
-
-    changed: str | None = None
-    """Only operators that differ from this revision."""
-
-    shard: Shard | None = None
-    """Only this part of the cases."""
-
-    budget_s: float | None = None
-    """Stop after so long; the run is then incomplete."""
-
-    limits: Mapping[str, int] = field(default_factory=dict)
-    """Most cases of an operator, by name; the others have as many as the stage plans."""
-
-    diagnosis_s: float | None = None
-    """Seconds for what is asked about failures afterwards; None: nothing is, and no bundles are written."""
-
-    enough_failures: int | None = None
-    """Failing cases after which no more of an operator are run; None: all are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,16 +67,21 @@ def verify(
     baseline: Baseline,
     revision: Revision,
     ci: CiContext,
+    attempt: Attempt | None = None,
 ) -> RunDocument:
-    """Run the selection and document what happened. Stores nothing, prints nothing."""
+    """Run the selection and document what happened. Stores nothing, prints nothing.
+
+    `attempt` says what is left of the budget and what is judged already; None: one that begins now, of the selection.
+    """
     began = start(world)
+    attempt = attempt or Attempt(budget=Budget.begin("correctness", selection.budget_s, world.monotonic_ns))
     selected = select(bench.catalogue.operators, selection.patterns)
     untouched = _untouched(selection, bench.catalogue.operators, configuration)
     left_out = tuple(operator.name for operator in selected if operator.name in untouched)
     wanted = [operator for operator in selected if operator.name not in untouched]
     planned = _planned(selection, wanted, bench)
-    judged = _judged(selection, planned, wanted, bench, world)
-    told = _diagnosed(judged, selection, bench, configuration, world, revision)
+    judged = _judged(selection, planned, wanted, bench, world, attempt)
+    told = _diagnosed(judged, selection, bench, configuration, world, revision, attempt)
     summary = _summary(told, baseline, planned=len(planned))
     if left_out and not wanted:
         summary = _nothing_to_do(summary)
@@ -133,7 +95,7 @@ def verify(
         unchanged=left_out,
         unavailable=_unavailable(selection, bench),
         sources=_sources(wanted, configuration.root),
-        notes=told.notes,
+        notes=(*attempt.told(len(judged), len(planned)), *told.notes),
         baseline=baseline.known.commit,
     )
 
@@ -145,6 +107,7 @@ def _diagnosed(
     configuration: Configuration,
     world: World,
     revision: Revision,
+    attempt: Attempt,
 ) -> Diagnosis:
     if selection.diagnosis_s is None:
         return undiagnosed(judgements)
@@ -153,7 +116,7 @@ def _diagnosed(
         configuration=configuration,
         revision=revision,
         world=world,
-        seconds=selection.diagnosis_s,
+        seconds=attempt.seconds_for_diagnosis(selection.diagnosis_s),
         profile=selection.profile,
     )
     return diagnose(judgements, means)
@@ -208,6 +171,7 @@ def _judged(
     operators: Sequence[OperatorDescription],
     bench: Workbench,
     world: World,
+    attempt: Attempt,
 ) -> list[Judgement]:
     """Judgements in plan order; fewer than planned when the budget ran out."""
     contracts = {operator.name: operator.contract for operator in operators}
@@ -215,7 +179,7 @@ def _judged(
     failures: Counter[str] = Counter()
     world.progress.start(len(planned))
     try:
-        for case, observation in _observed(selection, planned, bench, world, failures):
+        for case, observation in _observed(selection, planned, bench, world, failures, attempt):
             judged[case.id] = judge(case, observation, contracts[case.operator])
             failures[case.operator] += judged[case.id].verdict in FAILING_VERDICTS
             world.progress.step(judged[case.id])
@@ -230,21 +194,24 @@ def _observed(
     bench: Workbench,
     world: World,
     failures: Mapping[str, int],
-) -> Iterator[tuple[Case, Observation]]:
+    attempt: Attempt,
+) -> Generator[tuple[Case, Observation], None, None]:
     """What happened in each case; `failures` counts the failing ones by operator as they are judged."""
-    started_ns = world.monotonic_ns()
+    budget = attempt.budget_for_cases(selection.diagnosis_s)
     for item in planned:
         if item.excuse is not None:
             yield item.case, Observation(case_id=item.case.id, status=Status.SKIPPED, reason=item.excuse)
-    for batch in batches([item.case for item in planned if item.excuse is None], selection.enough_failures):
+    earlier, rest = attempt.parted([item.case for item in planned if item.excuse is None])
+    yield from earlier
+    for batch in batches(rest, selection.enough_failures):
         enough = selection.enough_failures
         wanted = [case for case in batch if enough is None or failures.get(case.operator, 0) < enough]
         world.progress.drop(len(batch) - len(wanted))
-        answers = bench.pool.run(wanted, selection.repeats, selection.profile)
-        for answer in answers:
-            yield answer
-            spent_s = (world.monotonic_ns() - started_ns) / SECOND_NS
-            if selection.budget_s is not None and spent_s > selection.budget_s:
+        answers = bench.pool.run(wanted, selection.repeats, selection.profile, earlier=earlier)
+        for case, observation in answers:
+            attempt.keep(observation)
+            yield case, observation
+            if budget.is_spent():
                 answers.close()
                 return
 

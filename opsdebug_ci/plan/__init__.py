@@ -8,6 +8,8 @@ from opsdebug_ci.plan.configuration import Configuration as Configuration
 from opsdebug_ci.plan.configuration import load_configuration as load_configuration
 from opsdebug_ci.plan.revision import changed_files as changed_files
 from opsdebug_ci.plan.revision import committed_files as committed_files
+from opsdebug_ci.plan.revision import content_digest as content_digest
+from opsdebug_ci.plan.revision import difference_digest as difference_digest
 from opsdebug_ci.plan.revision import read_revision as read_revision
 from opsdebug_ci.plan.revision import work_tree as work_tree
 from opsdebug_ci.plan.selection import is_glob as is_glob

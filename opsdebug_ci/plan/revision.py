@@ -6,9 +6,10 @@ of the person or the system, so that the answers are the same everywhere.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opsdebug_ci.errors import EnvironmentLimitError, UsageError
@@ -33,6 +34,15 @@ _OPTIONS = (
 )
 
 _DIFFERENCE = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
+
+_CONTENT = ("diff", "--binary", "--full-index", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv")
+
+CODE_SUFFIXES = (
+    *(".py", ".pyi", ".pyx", ".toml"),
+    *(".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".cu", ".cuh", ".hip", ".metal", ".cl"),
+    *(".so", ".pyd"),
+)
+"""Untracked files by which operators may come out otherwise; others (logs, plots, data) come and go with every run."""
 
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -103,6 +113,35 @@ def committed_files(root: Path, base: str) -> tuple[Path, ...] | None:
     top, merge_base = work_tree(root), _merge_base(root, base)
     answer = _answer(top, *_DIFFERENCE, merge_base, "HEAD", "--") if top and merge_base else None
     return None if answer is None or top is None else tuple(top / name for name in answer.split("\0") if name)
+
+
+def difference_digest(root: Path, *, outputs: Sequence[Path] = ()) -> str | None:
+    """sha256 of what the work tree around `root` holds beyond its commit; None: git cannot tell.
+
+    That is the difference of tracked files, submodules included, and the content of untracked files with one of
+    CODE_SUFFIXES that git does not ignore. What lies in `outputs` is left out: the tool writes it itself.
+    """
+    top = work_tree(root)
+    if top is None:
+        return None
+    ours = [path.resolve() for path in outputs]
+    left_out = [f":(exclude,literal){path.relative_to(top)}" for path in ours if path != top and top in path.parents]
+    tracked = _answer(top, *_CONTENT, "--submodule=diff", "HEAD", "--", ".", *left_out)
+    listed = _answer(top, "ls-files", "-z", "--others", "--exclude-standard", "--", ".", *left_out)
+    if tracked is None or listed is None:
+        return None
+    digest = hashlib.sha256(os.fsencode(tracked))
+    for name in sorted(name for name in listed.split("\0") if name.endswith(CODE_SUFFIXES)):
+        digest.update(os.fsencode(f"\0{name}\0{content_digest(top / name)}"))
+    return digest.hexdigest()
+
+
+def content_digest(path: Path) -> str:
+    """sha256 of a file; empty for one that cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def _merge_base(root: Path, base: str) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from opsdebug_ci.model import Stage
 from opsdebug_ci.model.judgement import Judgement
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, load_configuration
 

@@ -11,7 +11,7 @@ from opsdebug_ci.failures.bundle_reader import read_bundle
 from opsdebug_ci.model import Stage, Verdict
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.pipeline.run import run
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import parse_axes
 
 OPERATOR = """

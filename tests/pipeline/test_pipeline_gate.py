@@ -12,7 +12,7 @@ from opsdebug_ci.model import Stage, Verdict
 from opsdebug_ci.model.vocabulary import Gate
 from opsdebug_ci.pipeline.ci import CiOutcome, run_stage
 from opsdebug_ci.pipeline.run import run
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.report import text
 
 

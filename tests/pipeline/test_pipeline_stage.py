@@ -15,7 +15,7 @@ from opsdebug_ci.model import Stage, Verdict
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.pipeline.ci import run_stage
 from opsdebug_ci.pipeline.run import run
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import Shard, parse_axes
 from opsdebug_ci.store.query import query
 
@@ -62,8 +62,10 @@ def test_shards_add_up_to_the_whole(whole: RunDocument, project: Project) -> Non
 
 def test_a_spent_budget_makes_a_run_incomplete(project: Project) -> None:
     world = project.world(tick_ns=10**9)
-    document = run_stage(replace(SMOKE, budget_s=2.0), project.configuration(), world).document
-    assert len(document.observations) == 3, "the third answer came after more than two seconds"
+    document = run_stage(replace(SMOKE, budget_s=9.0), project.configuration(), world).document
+    judged = len(document.observations)
+    assert 0 < judged < 6, "every look at the clock takes a second"
+    assert document.notes == (f"correctness: {judged} of 6 cases judged within the budget",)
     assert (document.summary.verdict, document.summary.exit_code) == (Verdict.INCONCLUSIVE, 4)
 
 

@@ -32,7 +32,7 @@ from opsdebug_ci.pipeline.replay_stage import (
     tries_of,
     without_repeats,
 )
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import Shard
 from opsdebug_ci.store.directory import DirectoryStore
 from opsdebug_ci.store.encoding import encode_rows

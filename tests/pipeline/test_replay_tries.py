@@ -25,7 +25,7 @@ from opsdebug_ci.pipeline.replay_outcome import exit_code
 from opsdebug_ci.pipeline.replay_places import Entry, Found
 from opsdebug_ci.pipeline.replay_stage import Memory, replay_all
 from opsdebug_ci.pipeline.replay_tries import Attempt, obstacle
-from opsdebug_ci.pipeline.verification import Selection
+from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.workbench import Workbench
 
 CASE = Case(operator="gelu", dims={"N": 4}, dtype="float32", layout=Layout.CONTIGUOUS, inputs=Family.NORMAL, seed=0)
