@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trace": ("opsdebug_ci.cli.trace", "Every step of an operator against its references' steps."),
     "replay": ("opsdebug_ci.cli.replay", "Recorded failures again, on the same bytes."),
     "failures": ("opsdebug_ci.cli.failures", "Recorded failures grouped by cause; one of them; bring bundles home."),
+    "compare": ("opsdebug_ci.cli.compare", "Speed of two states of the code, in fresh processes of both."),
     "ci": ("opsdebug_ci.cli.ci", "One stage over the configured operators, gated and recorded."),
     "sql": ("opsdebug_ci.cli.sql", "SQL over the baseline store."),
     "report": ("opsdebug_ci.cli.report", "Render a stored run as text or markdown."),

@@ -96,7 +96,7 @@ def _wanted(own: Dims, varying: tuple[str, ...], shapes: Shapes, plan: SizePlan)
     for size in plan.joint if len(varying) > 1 else ():
         yield from _fitted({**own, **dict.fromkeys(varying, size)}, (), shapes, plan.elements)
     if plan.grow and varying:
-        yield _grown(own, varying, shapes, plan.elements)
+        yield grown(own, varying, shapes, plan.elements)
 
 
 def _fitted(dims: dict[str, int], halvable: tuple[str, ...], shapes: Shapes, limit: int) -> Iterator[dict[str, int]]:
@@ -109,14 +109,15 @@ def _fitted(dims: dict[str, int], halvable: tuple[str, ...], shapes: Shapes, lim
     yield dims
 
 
-def _grown(own: Dims, varying: tuple[str, ...], shapes: Shapes, limit: int) -> dict[str, int]:
-    grown = dict(own)
+def grown(own: Dims, varying: tuple[str, ...], shapes: Shapes, limit: int) -> dict[str, int]:
+    """`own` with all of `varying` doubled as often as no tensor has more than `limit` elements by it."""
+    dims = dict(own)
     while True:
-        larger = {**grown, **{name: 2 * grown[name] for name in varying}}
+        larger = {**dims, **{name: 2 * dims[name] for name in varying}}
         too_large = largest_tensor(larger, shapes) > limit or math.prod(larger.values()) > WORK_LIMIT
-        if too_large or larger == grown:
-            return grown
-        grown = larger
+        if too_large or larger == dims:
+            return dims
+        dims = larger
 
 
 def largest_tensor(dims: Dims, shapes: Shapes) -> int:

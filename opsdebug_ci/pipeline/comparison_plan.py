@@ -1,0 +1,307 @@
+"""What a comparison times in which arms: found out by looking at all of them once.
+
+Decides series, pairs of arms, calls per sample and controls. A series is timed on the same inputs in all arms: where an
+arm would make others from the same seed, it gets those of the head.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opsdebug_ci.errors import EnvironmentLimitError
+from opsdebug_ci.execution import Limits, WorkerPool
+from opsdebug_ci.model import Case, Catalogue, Machine, OperatorDescription
+from opsdebug_ci.model.bundle import StoredInputs
+from opsdebug_ci.model.message import KeepInputs, KeptInputs, TimeCase
+from opsdebug_ci.model.shared_probe import SHARED_PROBE
+from opsdebug_ci.model.speed import Comparing, Comparison, SpeedVerdict
+from opsdebug_ci.model.timing import CaseTimed
+from opsdebug_ci.model.vocabulary import Family, Layout
+from opsdebug_ci.pipeline.arms import ArmSpec, check_separate
+from opsdebug_ci.pipeline.experiment import Series, arm_pool, describe_arm
+from opsdebug_ci.pipeline.workbench import available_devices, discovery_error
+from opsdebug_ci.plan import Axes, Configuration, mismatch, select
+from opsdebug_ci.plan.timing_cases import timing_cases
+from opsdebug_ci.report.document import case_document
+
+BASE_AGAIN = "base again"
+"""Name of the control arm: another process of the first base."""
+
+CONTROL_SHARE = 0.1
+"""Share of the series that are also compared with themselves, at least one."""
+
+SLOWEST_GROWN_NS = 5e7
+"""A call of grown sizes that lasts longer is not timed: 50 ms, so that visits of one series stay below half a second."""
+
+LOOK_S = 0.02
+"""Seconds of samples while sizing."""
+
+MOST_KEPT_BYTES = 2**30
+"""Inputs handed from the head to other arms, per series."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duel:
+    """A series in two arms."""
+
+    series: Series
+    """What is timed."""
+
+    why: Comparing
+    """Why."""
+
+    base: str
+    """Arm compared with."""
+
+    head: str
+    """Arm under test."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a comparison does."""
+
+    arms: Mapping[str, ArmSpec]
+    """By name; bases, control and head."""
+
+    duels: tuple[Duel, ...]
+    """Every pair, controls included."""
+
+    one_sided: tuple[Comparison, ...]
+    """Operators that one arm lacks."""
+
+    probe: Series | None
+    """What all arms share; None: their frameworks differ."""
+
+    machine: Machine
+    """Where."""
+
+    notes: tuple[str, ...]
+    """What a reader must know, e.g. which cases are not timed."""
+
+    @property
+    def operators(self) -> int:
+        """How many are compared."""
+        return len({duel.series.case.operator for duel in self.duels})
+
+    @property
+    def probe_arms(self) -> tuple[str, ...]:
+        """The first base, the control and the head."""
+        names = tuple(self.arms)
+        return (names[0], names[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Which operators are compared, and how."""
+
+    patterns: tuple[str, ...]
+    """Names or globs; empty: all."""
+
+    axes: Axes
+    """Values fixed by hand."""
+
+    untouched: frozenset[str]
+    """Operators left out."""
+
+    controls: bool
+    """The base is compared with itself too."""
+
+    seed: int
+    """Which series are controls."""
+
+
+def make_plan(
+    bases: Sequence[tuple[ArmSpec, Comparing]],
+    head: ArmSpec,
+    demand: Demand,
+    configuration: Configuration,
+    scratch: Path,
+) -> Plan:
+    """Look at all arms once and decide what to time.
+
+    Args:
+        bases: arms and why each is compared with, the first for the control too.
+        head: the code under test.
+        demand: which operators.
+        configuration: the head's.
+        scratch: a directory that outlives the comparison, for inputs.
+
+    Raises:
+        DiscoveryError: an arm's operators cannot be described.
+        UsageError: no operator matches, or a base runs the head's files.
+        EnvironmentLimitError: nothing can be timed here.
+    """
+    specs = {spec.name: spec for spec, _ in bases} | {head.name: head}
+    with ExitStack() as stack:
+        limits = Limits(timeout_s=configuration.timeout_s, memory_bytes=configuration.memory_bytes)
+        pools = {name: stack.enter_context(arm_pool(spec, limits)) for name, spec in specs.items()}
+        with ThreadPoolExecutor(len(specs)) as starters:
+            found = dict(zip(specs, starters.map(lambda n: _described(pools[n], specs[n]), specs), strict=True))
+        notes = [note for spec, _ in bases for note in check_separate(spec, found[spec.name], head)]
+        notes += [note for spec, _ in bases[:1] for note in check_separate(head, found[head.name], spec)]
+        notes += [note for spec in specs.values() for note in spec.notes]
+        machine = pools[head.name].identify()
+        devices = available_devices(configuration, machine)
+        look = _Look(pools=pools, found=found, head=head.name, devices=devices, scratch=scratch)
+        return _planned(bases, head, demand, look, machine, notes)
+
+
+def _planned(
+    bases: Sequence[tuple[ArmSpec, Comparing]],
+    head: ArmSpec,
+    demand: Demand,
+    look: _Look,
+    machine: Machine,
+    notes: list[str],
+) -> Plan:
+    wanted = [o for o in select(look.operators(head.name), demand.patterns) if o.name not in demand.untouched]
+    series = [one for operator in wanted for one in look.series(operator, demand.axes, notes)]
+    duels = [
+        Duel(series=one, why=why, base=spec.name, head=head.name)
+        for spec, why in bases
+        for one in series
+        if look.has(spec.name, one.case.operator)
+    ]
+    arms = {spec.name: spec for spec, _ in bases}
+    if demand.controls and duels:
+        first = bases[0][0]
+        arms[BASE_AGAIN] = replace(first, name=BASE_AGAIN)
+        duels += _controls([duel for duel in duels if duel.base == first.name], demand.seed)
+    probe = look.probe() if len({spec.facts.torch for spec in (bases[0][0], head)}) == 1 else None
+    return Plan(
+        arms={**arms, head.name: head},
+        duels=tuple(duels),
+        one_sided=tuple(_one_sided(bases[0][0].name, head.name, wanted, demand, look)),
+        probe=probe,
+        machine=machine,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _controls(duels: Sequence[Duel], seed: int) -> list[Duel]:
+    """The base against itself, for some series in turn."""
+    count = math.ceil(CONTROL_SHARE * len(duels))
+    chosen = random.Random(seed).sample(list(duels), min(count, len(duels)))  # noqa: S311 - a choice, no secret
+    return [replace(duel, why=Comparing.CONTROL, head=BASE_AGAIN) for duel in chosen]
+
+
+def _one_sided(
+    base: str, head: str, wanted: Sequence[OperatorDescription], demand: Demand, look: _Look
+) -> Iterator[Comparison]:
+    for operator in wanted:
+        if not look.has(base, operator.name):
+            yield _only(operator, look.devices, base, SpeedVerdict.NEW, f"new: {base} does not have it")
+    for operator in look.operators(base):
+        lost = not look.has(head, operator.name) and operator.name not in demand.untouched
+        if lost and (not demand.patterns or operator in select(look.operators(base), demand.patterns)):
+            yield _only(operator, look.devices, base, SpeedVerdict.MISSING, f"missing: {base} has it, {head} does not")
+
+
+def _only(
+    operator: OperatorDescription, devices: Sequence[str], base: str, verdict: SpeedVerdict, statement: str
+) -> Comparison:
+    case = (timing_cases(operator, Axes(), devices) or timing_cases(operator, Axes(), operator.devices))[0]
+    return Comparison(
+        case=case_document(case),
+        why=Comparing.CHANGE,
+        base=base,
+        verdict=verdict,
+        statement=statement,
+        threshold=0.0,
+        base_ns=None,
+        head_ns=None,
+        screen=None,
+        confirm=None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """All arms, alive at once."""
+
+    pools: Mapping[str, WorkerPool]
+    """One worker each."""
+
+    found: Mapping[str, Catalogue]
+    """What each has."""
+
+    head: str
+    """Name of the head."""
+
+    devices: tuple[str, ...]
+    """Where operators run."""
+
+    scratch: Path
+    """Where inputs go."""
+
+    def operators(self, arm: str) -> tuple[OperatorDescription, ...]:
+        """What an arm has, without what all share."""
+        return tuple(o for o in self.found[arm].operators if o.name != SHARED_PROBE)
+
+    def has(self, arm: str, operator: str) -> bool:
+        """Whether an arm has an operator."""
+        return any(one.name == operator for one in self.found[arm].operators)
+
+    def series(self, operator: OperatorDescription, axes: Axes, notes: list[str]) -> Iterator[Series]:
+        """Series of an operator, sized on the head."""
+        if mismatch(operator, axes) is not None:
+            notes.append(f"{operator.name} is not timed: {mismatch(operator, axes)}")
+            return
+        cases = timing_cases(operator, axes, self.devices)
+        if not cases:
+            notes.append(f"{operator.name} is not timed: it runs on none of {', '.join(self.devices)}")
+        for number, case in enumerate(cases):
+            answer = self.pools[self.head].about(TimeCase(case=case, samples=3, visit_s=LOOK_S), CaseTimed)
+            visit = answer.visit if isinstance(answer, CaseTimed) else None
+            if visit is None:
+                notes.append(f"{case.name} is not timed: {answer.reason}")
+                return
+            if number and min(visit.samples_ns) > SLOWEST_GROWN_NS:
+                notes.append(f"{case.name} is not timed: one call takes {min(visit.samples_ns) / 1e9:.2f} s")
+                continue
+            yield Series(case=case, calls=visit.calls, inputs=self._inputs(case))
+
+    def probe(self) -> Series:
+        """What all arms share."""
+        case = next(
+            Case(operator=o.name, dims=o.dims, dtype="float32", layout=Layout.CONTIGUOUS, inputs=Family.NORMAL, seed=0)
+            for o in self.found[self.head].operators
+            if o.name == SHARED_PROBE
+        )
+        answer = self.pools[self.head].about(TimeCase(case=case), CaseTimed)
+        if not isinstance(answer, CaseTimed) or answer.visit is None:
+            raise EnvironmentLimitError(
+                f"softmax of {dict(case.dims)} could not be timed here: {answer.reason}", next_step="opsdebug doctor"
+            )
+        return Series(case=case, calls=answer.visit.calls)
+
+    def _inputs(self, case: Case) -> StoredInputs | None:
+        """The head's inputs, where some arm makes others."""
+        tables = {
+            kept.table.digest
+            for name, pool in self.pools.items()
+            if self.has(name, case.operator)
+            for kept in [pool.about(KeepInputs(case=case, directory=str(self.scratch), most_bytes=0), KeptInputs)]
+            if isinstance(kept, KeptInputs) and kept.table is not None
+        }
+        if len(tables) <= 1:
+            return None
+        request = KeepInputs(case=case, directory=str(self.scratch), most_bytes=MOST_KEPT_BYTES)
+        kept = self.pools[self.head].about(request, KeptInputs)
+        if not isinstance(kept, KeptInputs) or kept.table is None or not kept.written:
+            return None
+        return StoredInputs(table=kept.table, directory=str(self.scratch))
+
+
+def _described(pool: WorkerPool, spec: ArmSpec) -> Catalogue:
+    catalogue = describe_arm(pool, spec)
+    if catalogue.faults:
+        raise discovery_error(catalogue)
+    return catalogue

@@ -1,0 +1,111 @@
+"""From the launches of a comparison to verdicts: one per pair of arms, and whether any can be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from opsdebug_ci.model.speed import Comparison, Effect, LaunchTime, Round, SpeedVerdict
+from opsdebug_ci.pipeline.comparison_plan import Duel, Plan
+from opsdebug_ci.pipeline.experiment import Records
+from opsdebug_ci.regress.effect import effect_of
+from opsdebug_ci.regress.rule import conclude
+from opsdebug_ci.regress.wording import change, statement
+from opsdebug_ci.report.document import case_document
+
+FEWEST_LAUNCHES = 4
+"""Launches of each arm without which nothing is said."""
+
+PROBE_SHIFT = 0.02
+"""Log ratio of what both arms share that is still nothing: four launches of an idle machine scatter less."""
+
+
+def measured(duel: Duel, records: Records, part: Round) -> Effect | None:
+    """The effect by one round; None: it has too few launches."""
+    base = records.of(duel.series.case.id, duel.base, part)
+    head = records.of(duel.series.case.id, duel.head, part)
+    return None if min(len(base), len(head)) < FEWEST_LAUNCHES else effect_of(base, head)
+
+
+def judged(duel: Duel, records: Records, threshold: float, *, operators: int) -> Comparison:
+    """What one pair comes to."""
+    case = duel.series.case
+    screen, confirm = (measured(duel, records, part) for part in Round)
+    base, head = ([*_launches(records, case.id, arm)] for arm in (duel.base, duel.head))
+    blank = Comparison(
+        case=case_document(case),
+        why=duel.why,
+        base=duel.base,
+        verdict=SpeedVerdict.INCONCLUSIVE,
+        statement=_untimed(duel, records),
+        threshold=threshold,
+        base_ns=_typical(base),
+        head_ns=_typical(head),
+        screen=screen,
+        confirm=confirm,
+        launches=(*base, *head),
+        cost_s=round(records.costs_s.get(case.id, 0.0), 3),
+    )
+    if screen is None or blank.base_ns is None or blank.head_ns is None:
+        return blank
+    verdict = conclude(
+        screen,
+        confirm,
+        threshold=threshold,
+        operators=operators,
+        loss_ns=blank.head_ns - blank.base_ns,
+        step_ns=records.steps_ns[case.id],
+    )
+    said = statement(
+        verdict,
+        duel.base,
+        screen=screen,
+        confirm=confirm,
+        threshold=threshold,
+        base_ns=blank.base_ns,
+        head_ns=blank.head_ns,
+    )
+    return replace(blank, verdict=verdict, statement=said)
+
+
+def probe_effect(plan: Plan, records: Records) -> Effect | None:
+    """Head against the first base on what both share, by every launch."""
+    if plan.probe is None:
+        return None
+    base, head = ([*_launches(records, plan.probe.case.id, arm)] for arm in plan.probe_arms)
+    return None if min(len(base), len(head)) < FEWEST_LAUNCHES else effect_of(base, head)
+
+
+def contamination(controls: Sequence[Comparison], probe: Effect | None) -> str | None:
+    """Why this run can call nothing regressed; None: it can."""
+    false = [control for control in controls if control.verdict is SpeedVerdict.REGRESSED]
+    if false:
+        return f"{false[0].case.operator} of the base was called regressed against itself"
+    if probe is not None and (probe.low > 1 + PROBE_SHIFT or probe.high < 1 - PROBE_SHIFT):
+        return f"what both arms share is not the same in both: {change(probe)}"
+    return None
+
+
+def doubted(comparison: Comparison, doubt: str | None) -> Comparison:
+    """The comparison as it stands in a run with that contamination."""
+    if doubt is None or comparison.verdict is not SpeedVerdict.REGRESSED:
+        return comparison
+    said = f"{comparison.statement}; not believed, because {doubt}"
+    return replace(comparison, verdict=SpeedVerdict.INCONCLUSIVE, statement=said)
+
+
+def _launches(records: Records, case_id: str, arm: str) -> list[LaunchTime]:
+    return [launch for part in Round for launch in records.of(case_id, arm, part)]
+
+
+def _typical(launches: Sequence[LaunchTime]) -> float | None:
+    return median(launch.min_ns for launch in launches) if launches else None
+
+
+def _untimed(duel: Duel, records: Records) -> str:
+    for arm in (duel.base, duel.head):
+        fault = records.faults.get((duel.series.case.id, arm))
+        if fault is not None:
+            return f"could not be timed in {arm}: {fault}"
+    return "too few launches within the budget"
