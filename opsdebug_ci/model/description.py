@@ -122,3 +122,6 @@ class Catalogue:
 
     unavailable: tuple[Unavailable, ...] = ()
     """Operators that the modules list as impossible here."""
+
+    outside: tuple[str, ...] = ()
+    """Imported files and loaded libraries of torch that are neither under the root nor installed; absolute."""

@@ -27,6 +27,9 @@ class Revision:
     dirty: bool = False
     """The work tree differs from the commit."""
 
+    tree: str = ""
+    """Hash of the commit's tree: equal for commits with the same files."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CiContext:

@@ -8,13 +8,20 @@ any other way are not found; planning therefore runs everything when an unknown 
 from __future__ import annotations
 
 import ast
+import os
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Directories package installers own."""
+
+PACKAGE = Path(__file__).resolve().parents[1]
+"""This program, which is the same in every tree it looks at."""
+
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 SOURCE_SUFFIXES = (".py", ".pyw")
 """Files Python itself compiles."""
@@ -43,6 +50,34 @@ def source_files(module: ModuleType, root: Path) -> tuple[str, ...]:
             if (found := _file_of(sys.modules.get(imported))) is not None and is_own(found, root)
         ]
     return tuple(sorted(path.relative_to(root).as_posix() for path in seen))
+
+
+def outside_files(root: Path) -> tuple[str, ...]:
+    """Files of all modules and torch libraries in this process that are not under `root`, installed, or this program's.
+
+    An editable install or a path variable leads to such files. What is imported only once an operator runs is not seen.
+    """
+    installed = tuple(f"{Path(place).resolve()}{os.sep}" for place in _LIBRARIES)
+    names = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    found = {
+        Path(name).resolve() for name in (*names, *_torch_libraries()) if isinstance(name, str) and os.path.isabs(name)
+    }
+    return tuple(
+        sorted(
+            path.as_posix()
+            for path in found
+            if INSTALLED.isdisjoint(path.parts)
+            and not str(path).startswith(installed)
+            and not path.is_relative_to(PACKAGE)
+            and not path.is_relative_to(root)
+        )
+    )
+
+
+def _torch_libraries() -> tuple[str, ...]:
+    """What `torch.ops.load_library` loaded."""
+    ops = getattr(sys.modules.get("torch"), "ops", None)
+    return tuple(getattr(ops, "loaded_libraries", ()))
 
 
 def _file_of(module: ModuleType | None) -> Path | None:

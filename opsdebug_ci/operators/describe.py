@@ -9,7 +9,7 @@ from pathlib import Path
 from opsdebug_ci.model.argument import TensorArgument
 from opsdebug_ci.model.description import Catalogue, OperatorDescription, TensorDescription
 from opsdebug_ci.model.vocabulary import ReferenceKind, ValueDomain
-from opsdebug_ci.operators.dependencies import source_files
+from opsdebug_ci.operators.dependencies import outside_files, source_files
 from opsdebug_ci.operators.discovery import Discovery, FoundOperator
 
 
@@ -21,6 +21,7 @@ def describe(discovery: Discovery, root: Path) -> Catalogue:
         operators=tuple(_described(item, files[item.module.__name__], root) for item in discovery.found),
         faults=discovery.faults,
         unavailable=discovery.unavailable,
+        outside=outside_files(root),
     )
 
 

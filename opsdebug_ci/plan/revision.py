@@ -8,30 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from opsdebug_ci.errors import EnvironmentLimitError, UsageError
 from opsdebug_ci.model.run import Revision
+from opsdebug_ci.plan.git import answer, names
 
 ANCESTORS = 50
 """First-parent ancestors recorded with a run."""
-
-TIMEOUT_S = 60
-"""Longest one question to git may take."""
-
-_OPTIONS = (
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    # NOTE: in a CI container the checkout often belongs to another user, and the permission git wants for that stands
-    # in the global configuration, which is not read here. The operators in that directory run as this user anyway.
-    "-c",
-    "safe.directory=*",
-    "--no-pager",
-)
 
 _DIFFERENCE = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-relative")
 
@@ -44,14 +29,6 @@ CODE_SUFFIXES = (
 )
 """Untracked files by which operators may come out otherwise; others (logs, plots, data) come and go with every run."""
 
-_ENVIRONMENT = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "LC_ALL": "C",
-}
-
 
 def read_revision(root: Path, *, base: str | None = None) -> Revision:
     """The commit checked out at `root`; every field empty outside git, without git, or before the first commit.
@@ -59,16 +36,17 @@ def read_revision(root: Path, *, base: str | None = None) -> Revision:
     Untracked files do not make it dirty: the store itself may be one. `base` is the target branch of a pull request;
     a base that is not in this clone leaves `base_commit` empty.
     """
-    commit = _answer(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    commit = answer(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not commit:
         return Revision()
-    history = _answer(root, "rev-list", "--first-parent", f"--max-count={ANCESTORS + 1}", commit) or ""
+    history = answer(root, "rev-list", "--first-parent", f"--max-count={ANCESTORS + 1}", commit) or ""
     return Revision(
         commit=commit,
         ancestors=tuple(history.split())[1:],
         base_commit="" if base is None else _merge_base(root, base) or "",
-        branch=_answer(root, "symbolic-ref", "--quiet", "--short", "HEAD") or "",
-        dirty=bool(_answer(root, "status", "--porcelain", "--untracked-files=no")),
+        branch=answer(root, "symbolic-ref", "--quiet", "--short", "HEAD") or "",
+        dirty=bool(answer(root, "status", "--porcelain", "--untracked-files=no")),
+        tree=answer(root, "rev-parse", "--verify", "--quiet", "HEAD^{tree}") or "",
     )
 
 
@@ -79,7 +57,7 @@ def changed_files(root: Path, base: str) -> tuple[Path, ...]:
         UsageError: `root` is not in a git repository, or `base` is not in this clone.
         EnvironmentLimitError: git failed on a question it should answer.
     """
-    top = _answer(root, "rev-parse", "--show-toplevel")
+    top = answer(root, "rev-parse", "--show-toplevel")
     if not top:
         raise UsageError(
             f"`--changed {base}`: {root} is not in a git work tree, or git is not installed",
@@ -101,7 +79,7 @@ def changed_files(root: Path, base: str) -> tuple[Path, ...]:
 
 def work_tree(root: Path) -> Path | None:
     """Top of the git work tree that `root` lies in; None: there is none, or no git."""
-    top = _answer(root, "rev-parse", "--show-toplevel")
+    top = answer(root, "rev-parse", "--show-toplevel")
     return Path(top) if top else None
 
 
@@ -111,8 +89,8 @@ def committed_files(root: Path, base: str) -> tuple[Path, ...] | None:
     What lies in the work tree without being committed is not among them: that is the doing of whoever runs this.
     """
     top, merge_base = work_tree(root), _merge_base(root, base)
-    answer = _answer(top, *_DIFFERENCE, merge_base, "HEAD", "--") if top and merge_base else None
-    return None if answer is None or top is None else tuple(top / name for name in answer.split("\0") if name)
+    found = names(top, *_DIFFERENCE, merge_base, "HEAD", "--") if top and merge_base else None
+    return None if found is None or top is None else tuple(top / name for name in found)
 
 
 def difference_digest(root: Path, *, outputs: Sequence[Path] = ()) -> str | None:
@@ -126,8 +104,8 @@ def difference_digest(root: Path, *, outputs: Sequence[Path] = ()) -> str | None
         return None
     ours = [path.resolve() for path in outputs]
     left_out = [f":(exclude,literal){path.relative_to(top)}" for path in ours if path != top and top in path.parents]
-    tracked = _answer(top, *_CONTENT, "--submodule=diff", "HEAD", "--", ".", *left_out)
-    listed = _answer(top, "ls-files", "-z", "--others", "--exclude-standard", "--", ".", *left_out)
+    tracked = answer(top, *_CONTENT, "--submodule=diff", "HEAD", "--", ".", *left_out)
+    listed = answer(top, "ls-files", "-z", "--others", "--exclude-standard", "--", ".", *left_out)
     if tracked is None or listed is None:
         return None
     digest = hashlib.sha256(os.fsencode(tracked))
@@ -145,36 +123,14 @@ def content_digest(path: Path) -> str:
 
 
 def _merge_base(root: Path, base: str) -> str | None:
-    tip = _answer(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
-    return _answer(root, "merge-base", "HEAD", tip) if tip else None
+    tip = answer(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}")
+    return answer(root, "merge-base", "HEAD", tip) if tip else None
 
 
 def _listing(top: Path, *question: str) -> tuple[str, ...]:
-    answer = _answer(top, *question)
-    if answer is None:
+    found = names(top, *question)
+    if found is None:
         raise EnvironmentLimitError(
             f"`git {question[0]}` failed in {top}; wanted a list of files", next_step="run `git status` there"
         )
-    return tuple(name for name in answer.split("\0") if name)
-
-
-def _answer(directory: Path, *question: str) -> str | None:
-    """What git prints, without the last newline; None when it fails or is not there."""
-    try:
-        finished = subprocess.run(  # noqa: S603 - a fixed program with a list of arguments, no shell
-            ["git", *_OPTIONS, "-C", str(directory), *question],  # noqa: S607 - the person's own git, by search path
-            env=_environment(os.environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return os.fsdecode(finished.stdout).removesuffix("\n") if finished.returncode == 0 else None
-
-
-def _environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """`inherited` without git's own variables, which would point a hook's git at another repository."""
-    kept = {name: value for name, value in inherited.items() if not name.startswith("GIT_")}
-    return {**kept, **_ENVIRONMENT}
+    return found

@@ -56,7 +56,8 @@ def repository(tmp_path: Path) -> Repository:
 
 def test_a_revision_tells_commit_ancestors_branch_and_state(repository: Repository) -> None:
     first, second, third = (repository.commit(a=text) for text in "123")
-    assert read_revision(repository.root) == Revision(commit=third, ancestors=(second, first), branch="main")
+    tree = repository.git("rev-parse", "HEAD:")
+    assert read_revision(repository.root) == Revision(commit=third, ancestors=(second, first), branch="main", tree=tree)
     assert read_revision(repository.root / ".").dirty is False
 
 
@@ -83,7 +84,7 @@ def test_a_detached_head_has_no_branch(repository: Repository) -> None:
     first = repository.commit(a="1")
     repository.commit(a="2")
     repository.git("checkout", "--quiet", first)
-    assert read_revision(repository.root) == Revision(commit=first)
+    assert read_revision(repository.root) == Revision(commit=first, tree=repository.git("rev-parse", f"{first}:"))
 
 
 def test_the_merge_base_with_a_base_is_told(repository: Repository) -> None:

@@ -1,0 +1,99 @@
+"""Questions to git and orders to it, in the same way everywhere.
+
+Decides what git may do on the way: no shell, hook or monitor is started, no configuration of the person or the system
+is read, nobody is asked for a password, and no variable of a surrounding git leads it elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from opsdebug_ci.errors import EnvironmentLimitError
+
+TIMEOUT_S = 60
+"""Longest one question to git may take."""
+
+ORDER_TIMEOUT_S = 600
+"""Longest git may take to write: a checkout of gigabytes from a network disk."""
+
+LAST_WORDS = 500
+"""Characters of git's complaint that an error quotes."""
+
+OPTIONS = (
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    # NOTE: in a CI container the checkout often belongs to another user, and the permission git wants for that stands
+    # in the global configuration, which is not read here. The operators in that directory run as this user anyway.
+    "-c",
+    "safe.directory=*",
+    "--no-pager",
+)
+"""In front of every question."""
+
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+}
+
+
+def answer(directory: Path, *question: str) -> str | None:
+    """What git prints, without the last newline; None when it fails or is not there."""
+    try:
+        finished = _run(directory, question, TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(finished.stdout).removesuffix("\n") if finished.returncode == 0 else None
+
+
+def names(directory: Path, *question: str) -> tuple[str, ...] | None:
+    """What git prints, split where it writes NUL; None when it fails or is not there."""
+    found = answer(directory, *question)
+    return None if found is None else tuple(name for name in found.split("\0") if name)
+
+
+def order(directory: Path, *words: str, next_step: str) -> None:
+    """Have git do something.
+
+    Raises:
+        EnvironmentLimitError: it did not, with what it said and `next_step`.
+    """
+    try:
+        finished = _run(directory, words, ORDER_TIMEOUT_S)
+    except OSError as fault:
+        raise _failed(words, directory, str(fault), next_step) from fault
+    except subprocess.TimeoutExpired as late:
+        raise _failed(words, directory, f"no end within {ORDER_TIMEOUT_S} s", next_step) from late
+    if finished.returncode:
+        said = os.fsdecode(finished.stderr).strip()[-LAST_WORDS:]
+        raise _failed(words, directory, said or f"exit status {finished.returncode}", next_step)
+
+
+def environment_for_git(inherited: Mapping[str, str]) -> dict[str, str]:
+    """`inherited` without git's own variables, which would point a hook's git at another repository."""
+    kept = {name: value for name, value in inherited.items() if not name.startswith("GIT_")}
+    return {**kept, **_ENVIRONMENT}
+
+
+def _run(directory: Path, words: tuple[str, ...], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # noqa: S603 - a fixed program with a list of arguments, no shell
+        ["git", *OPTIONS, "-C", str(directory), *words],  # noqa: S607 - the person's own git, by search path
+        env=environment_for_git(os.environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def _failed(words: tuple[str, ...], directory: Path, found: str, next_step: str) -> EnvironmentLimitError:
+    return EnvironmentLimitError(
+        f"`git {words[0]}` in {directory}: found `{found}`; wanted it to succeed", next_step=next_step
+    )
