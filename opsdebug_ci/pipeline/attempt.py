@@ -167,8 +167,12 @@ def attempt_key(selection: Selection, bench: Workbench, configuration: Configura
 
 
 def is_lasting(observation: Observation) -> bool:
-    """Whether it would be the same in another attempt: not when something beside the case has ended the worker."""
-    if observation.status is Status.WORKER_BROKEN:
+    """Whether it would be the same in another attempt: not when something beside the case has ended the worker.
+
+    A case that was skipped is asked again: that costs next to nothing, and where its operator was given up the reason
+    follows from the cases that are kept.
+    """
+    if observation.status in (Status.WORKER_BROKEN, Status.SKIPPED):
         return False
     ours = observation.status in (Status.TIMED_OUT, Status.OUT_OF_MEMORY)  # we end such workers ourselves
     return ours or observation.process is None or observation.process.signal not in FROM_OUTSIDE

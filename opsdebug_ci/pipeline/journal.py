@@ -12,6 +12,7 @@ decides neither which attempts may be continued (`pipeline.attempt` does, by the
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -131,7 +132,8 @@ class Journal:
             make_beside(self._path.parent)
             self._file = self._path.open("xb", buffering=0)
             sync_directory(self._path.parent)
-        self._file.write(line)
+        if self._file.write(line) != len(line):  # the next line would stand in the torn one
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if self._clock() - self._synced_ns >= SYNC_NS:
             self._sync(self._file)
             self._synced_ns = self._clock()
@@ -140,7 +142,7 @@ class Journal:
         try:
             os.fsync(file.fileno())
         except OSError as error:
-            self._fault = error.strerror or str(error)
+            self._fault = self._fault or error.strerror or str(error)
 
 
 @contextmanager
@@ -208,7 +210,7 @@ def _age_s(path: Path, now: datetime) -> float:
 
 def _removed(paths: tuple[Path, ...]) -> tuple[str, ...]:
     """Remove files; what a reader must know of those that cannot be."""
-    return tuple(note for note in map(_remove, paths) if note is not None)
+    return tuple(note for note in map(_remove, filter(Path.exists, paths)) if note is not None)
 
 
 def _remove(path: Path) -> str | None:
