@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("opsdebug_ci.cli.run", "Correctness of operators, picked by name or glob."),
     "attribute": ("opsdebug_ci.cli.attribute", "What tells a region of an output from the rest, and bad from good."),
     "trace": ("opsdebug_ci.cli.trace", "Every step of an operator against its references' steps."),
+    "profile": ("opsdebug_ci.cli.profile", "Floor against measured time, where the time goes, what to do."),
     "replay": ("opsdebug_ci.cli.replay", "Recorded failures again, on the same bytes."),
     "failures": ("opsdebug_ci.cli.failures", "Recorded failures grouped by cause; one of them; bring bundles home."),
     "compare": ("opsdebug_ci.cli.compare", "Speed of two states of the code, in fresh processes of both."),

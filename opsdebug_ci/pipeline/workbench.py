@@ -31,14 +31,16 @@ class Workbench:
 
 
 @contextmanager
-def workbench(configuration: Configuration, world: World) -> Iterator[Workbench]:
-    """Start workers and find the operators.
+def workbench(
+    configuration: Configuration, world: World, *, workers: int | None = None, threads: int | None = None
+) -> Iterator[Workbench]:
+    """Start workers and find the operators; see `WorkerPool` for how many workers and threads.
 
     Raises:
         EnvironmentLimitError: the interpreter cannot run workers, or a configured device is not there.
         DiscoveryError: any module or declaration is at fault; the message lists every fault.
     """
-    with worker_pool(configuration, world) as pool:
+    with worker_pool(configuration, world, workers=workers, threads=threads) as pool:
         catalogue = pool.describe(configuration.operators, configuration.root)
         if catalogue.faults:
             raise discovery_error(catalogue)
@@ -49,11 +51,20 @@ def workbench(configuration: Configuration, world: World) -> Iterator[Workbench]
 
 
 @contextmanager
-def worker_pool(configuration: Configuration, world: World) -> Iterator[WorkerPool]:
+def worker_pool(
+    configuration: Configuration, world: World, *, workers: int | None = None, threads: int | None = None
+) -> Iterator[WorkerPool]:
     """Workers in the configured interpreter, with the configured limits."""
     interpreter = check_interpreter(configuration.interpreter, world.environ)
     limits = Limits(timeout_s=configuration.timeout_s, memory_bytes=configuration.memory_bytes)
-    with WorkerPool(interpreter.path, limits=limits, directory=configuration.root, environment=world.environ) as pool:
+    with WorkerPool(
+        interpreter.path,
+        workers=workers,
+        limits=limits,
+        directory=configuration.root,
+        environment=world.environ,
+        threads=threads,
+    ) as pool:
         yield pool
 
 

@@ -8,6 +8,7 @@ from opsdebug_ci.report.json_format import encode as encode
 from opsdebug_ci.report.json_format import schema_text as schema_text
 from opsdebug_ci.report.markdown import markdown as markdown
 from opsdebug_ci.report.pages import pages_text as pages_text
+from opsdebug_ci.report.profile import profile_text as profile_text
 from opsdebug_ci.report.respelling import respelled as respelled
 from opsdebug_ci.report.respelling import spelled as spelled
 from opsdebug_ci.report.selftest import selftest_text as selftest_text

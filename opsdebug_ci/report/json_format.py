@@ -16,6 +16,7 @@ from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
 from opsdebug_ci.model.failure_list import FAILURES_SCHEMA, FailuresDocument
 from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, AttributionDocument, TraceDocument
+from opsdebug_ci.model.profile_document import PROFILE_SCHEMA, ProfileDocument
 from opsdebug_ci.model.replay import REPLAY_SCHEMA, ReplayDocument
 from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
 
@@ -25,7 +26,13 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(
-    document: RunDocument | AttributionDocument | TraceDocument | ReplayDocument | FailuresDocument | SelftestDocument,
+    document: RunDocument
+    | AttributionDocument
+    | TraceDocument
+    | ReplayDocument
+    | FailuresDocument
+    | SelftestDocument
+    | ProfileDocument,
 ) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
@@ -57,6 +64,7 @@ SCHEMAS: dict[str, type] = {
     REPLAY_SCHEMA: ReplayDocument,
     FAILURES_SCHEMA: FailuresDocument,
     SELFTEST_SCHEMA: SelftestDocument,
+    PROFILE_SCHEMA: ProfileDocument,
 }
 """Every document that `--json` prints, by its schema."""
 

@@ -17,6 +17,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "run": ("--config", "--python", "--timeout", "--repeat"),
     "attribute": ("--config", "--python", "--timeout"),
     "trace": ("--config", "--python", "--timeout"),
+    "profile": ("--config", "--python", "--timeout"),
     "ci": ("--config", "--python", "--timeout", "--store"),
     "sql": ("--config", "--store"),
     "replay": ("--config", "--python", "--timeout", "--store"),
