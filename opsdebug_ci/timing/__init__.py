@@ -1,3 +1,3 @@
 """Clocks and probes of the machine."""
 
-from opsdebug_ci.timing.memcpy import calibrate as calibrate
+from opsdebug_ci.timing.calibration import calibrate as calibrate

@@ -100,24 +100,26 @@ class TimedCases:
         return self._pristine[key]
 
 
-def subject_of(operator: Operator, pristine: Arguments) -> Subject:
-    """The operator on a fresh copy of its arguments. What it raises while it is timed becomes NotTimed."""
+def subject_of(operator: Operator, pristine: Arguments, function: Callable[..., Any] | None = None) -> Subject:
+    """The operator, or `function` in its place, on a fresh copy of its arguments; what it raises becomes NotTimed."""
     live = Arguments(names=pristine.names, values=settled(pristine.values), by_keyword=pristine.by_keyword)
     mutated = [(live[name], pristine[name]) for name in operator.contract.mutates]
     tensors = [(to, kept) for to, kept in mutated if isinstance(to, torch.Tensor) and isinstance(kept, torch.Tensor)]
-    return Subject(call=guarded(call_of(operator, live)), restore=partial(_restore, tensors) if tensors else None)
+    return Subject(
+        call=guarded(call_of(operator, live, function)), restore=partial(_restore, tensors) if tensors else None
+    )
 
 
-def call_of(operator: Operator, arguments: Arguments) -> Callable[[], Any]:
-    """The bare call."""
-    function = operator.function
+def call_of(operator: Operator, arguments: Arguments, function: Callable[..., Any] | None = None) -> Callable[[], Any]:
+    """The bare call of the operator, or of `function` in its place."""
+    called = operator.function if function is None else function
     if arguments.by_keyword:
-        return partial(function, **dict(arguments.items()))
-    return partial(function, *arguments.values)
+        return partial(called, **dict(arguments.items()))
+    return partial(called, *arguments.values)
 
 
-def guarded(call: Callable[[], Any]) -> Callable[[], Any]:
-    """The same call; the first time it raises is the last.
+def guarded(call: Callable[[], Any], what: str = "the operator") -> Callable[[], Any]:
+    """The same call of `what`; the first time it raises is the last.
 
     Raises:
         Unsupported: as the operator does.
@@ -130,7 +132,7 @@ def guarded(call: Callable[[], Any]) -> Callable[[], Any]:
         except Unsupported:
             raise
         except BaseException as error:  # whatever user code raises ends the timing, not the worker
-            raise NotTimed(f"the operator raised {type(error).__name__}: {error}"[:500]) from error
+            raise NotTimed(f"{what} raised {type(error).__name__}: {error}"[:500]) from error
 
     return guard
 
