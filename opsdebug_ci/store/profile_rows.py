@@ -126,7 +126,7 @@ def profile_cells(entry: ProfileEntry) -> dict[str, Any]:
         **cells(entry.measured, _MEASURED),
         **cells(entry.parts, _PARTS),
         **cells(entry.traffic, _TRAFFIC),
-        "bytes": None if entry.traffic is None else entry.traffic.bytes,
+        "bytes": None if entry.traffic is None else float(entry.traffic.bytes),
         **cells(entry.floor, _FLOOR),
         **cells(entry.clocks, _CLOCKS),
         "utilisation": entry.utilisation,

@@ -172,7 +172,8 @@ def comparison_run(case: CaseDocument, machine: Machine, *, controls: str = "sam
         change, why=Comparing.LADDER, base="a week ago", verdict=SpeedVerdict.SAME, confirm=None, launches=()
     )
     gone = replace(rung, verdict=SpeedVerdict.MISSING, base_ns=None, head_ns=None, screen=None)
-    control = replace(change, why=Comparing.CONTROL, confirm=None)
+    again = tuple(replace(one, arm="base again" if one.arm == "head" else one.arm) for one in launches)
+    control = replace(change, why=Comparing.CONTROL, confirm=None, launches=again)
     arm = ArmFacts(
         name="base", revision="main", commit=BASE, dirty=True, tree="t" * 40, python="py", torch="2.13.0", build_s=2.5
     )

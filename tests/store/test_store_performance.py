@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from store_documents import MACHINE, case, run_document
 from store_performance import BASE, HEAD, OLD, comparison_run, performance, performances
 
@@ -29,7 +29,12 @@ def fast(document: PerformanceDocument | None) -> RunDocument:
 
 
 @given(performances())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    deadline=None,
+    phases=[Phase.generate],  # NOTE: a document has hundreds of fields, and shrinking one takes minutes.
+)
 def test_whatever_is_said_of_speed_survives(document: PerformanceDocument) -> None:
     assert stored(fast(document)).performance == document
 
@@ -72,6 +77,11 @@ def test_every_launch_is_a_row_with_the_commit_of_its_arm(store: Path) -> None:
         (*launch, "head", 1, 801.5, 24, HEAD, BASE, True, True, True),
         (*launch, "base", 1, 801.5, 24, BASE, BASE, True, True, True),
     )
+
+
+def test_both_arms_of_a_control_are_the_base(store: Path) -> None:
+    sql = """select distinct arm, "commit" from timings where why = 'control' order by 1"""
+    assert query(store, sql).rows == (("base", BASE), ("base again", BASE))
 
 
 def test_a_profile_is_a_row_of_the_head(store: Path) -> None:

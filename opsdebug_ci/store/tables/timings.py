@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.model.profile_document import ProfileEntry
-from opsdebug_ci.model.speed import Comparison, ComparisonRun, LaunchTime, Round
+from opsdebug_ci.model.speed import Comparing, Comparison, ComparisonRun, LaunchTime, Round
 from opsdebug_ci.store.case_columns import CASE_COLUMNS, case_cells
 from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, Column, Row, Table
 from opsdebug_ci.store.profile_rows import (
@@ -38,7 +38,7 @@ COLUMNS = (
     Column(
         name="comparison", type=INTEGER, comment="its row of `comparisons`: `comparisons.position`; null: a profile"
     ),
-    Column(name="arm", type=TEXT, comment="head, base, or the name of a rung of the ladder"),
+    Column(name="arm", type=TEXT, comment="head, base, base again (in a control), or the name of a rung of the ladder"),
     Column(name="commit", type=TEXT, comment="full hash of that arm; empty outside git; null: not recorded"),
     Column(
         name="base_commit", type=TEXT, comment="full hash of the arm compared with; null: a profile, or not recorded"
@@ -109,7 +109,8 @@ def _launch_rows(run: ComparisonRun) -> Iterator[dict[str, Any]]:
     for position, comparison in enumerate((*run.comparisons, *run.controls)):
         base = arms.get(comparison.base)
         for launch in comparison.launches:
-            arm = arms.get(launch.arm)
+            # NOTE: both arms of a control are the base, whatever the second is called.
+            arm = base if comparison.why is Comparing.CONTROL else arms.get(launch.arm)
             yield {
                 **_launch_cells(comparison, launch),
                 "comparison": position,
