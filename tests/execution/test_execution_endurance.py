@@ -70,6 +70,25 @@ def test_the_reasons_state_the_limits() -> None:
     assert f" {TIMEOUTS} cases" in TIMED_OUT_BEFORE and f" {DEATHS_IN_A_ROW} cases" in DIED_BEFORE
 
 
+@pytest.mark.parametrize(
+    ("earlier", "endings", "expected"),
+    [
+        ("ttt", ".", (0, TIMED_OUT_BEFORE)),
+        ("tt", ".t.", (2, TIMED_OUT_BEFORE)),
+        ("ccccc", "ccc.", (3, DIED_BEFORE)),
+        ("ccccccc.", "ccccccc.", (8, None)),
+        ("", "ttt.", (3, TIMED_OUT_BEFORE)),
+    ],
+)
+def test_an_interrupted_run_counts_on(earlier: str, endings: str, expected: tuple[int, str | None]) -> None:
+    cases = [make_case("one", 100 + seed) for seed in range(len(earlier))]
+    ended = [
+        (case, Observation(case_id=case.id, status=LETTERS[letter]))
+        for case, letter in zip(cases, earlier, strict=True)
+    ]
+    assert answered(endings, endurance=Endurance(ended)) == expected
+
+
 def test_operators_are_counted_apart() -> None:
     endurance = Endurance()
     assert answered("tttt", "one", endurance) == (3, TIMED_OUT_BEFORE)
