@@ -25,6 +25,10 @@ from opsdebug_ci.regress.profiled import Profiled
 POINT_S = 0.12
 """Seconds for one case of a search, operator and reference together."""
 
+AGAIN_S = 0.6
+"""Seconds in which an entry that shows something is timed again: as long as it was before, or calls that slow down have
+no time to."""
+
 LONGEST_NS = 100_000_000.0
 """A sweep goes no further once a call takes so long: the next size may take four times as long; ns."""
 
@@ -108,7 +112,7 @@ class CliffSearch:
         return [
             finding
             for rule in rules
-            for finding in self._again(rule, [entry], lambda: self._timed([entry.case], copied=True))
+            for finding in self._again(rule, [entry], lambda: self._timed([entry.case], copied=True, budget_s=AGAIN_S))
         ]
 
     def _values(self, again: str) -> list[Finding]:
@@ -155,7 +159,13 @@ class CliffSearch:
         return [] if judge(points) is None else _judged(judge, measure())
 
     def _timed(
-        self, cases: Sequence[Case], *, copied: bool = False, tame: bool = False, rising: bool = False
+        self,
+        cases: Sequence[Case],
+        *,
+        copied: bool = False,
+        tame: bool = False,
+        rising: bool = False,
+        budget_s: float = POINT_S,
     ) -> list[Profiled]:
         """Those of `cases` that can be timed; sizes may be beyond what the operator supports.
 
@@ -163,7 +173,7 @@ class CliffSearch:
         """
         points: list[Profiled] = []
         for case in cases:
-            request = ProfileCase(case=case, budget_s=POINT_S, reference=True, copied=copied, count=True, tame=tame)
+            request = ProfileCase(case=case, budget_s=budget_s, reference=True, copied=copied, count=True, tame=tame)
             answer = self.pool.about(request, CaseProfile)
             if isinstance(answer, CaseProfile) and answer.operator is not None:
                 points.append(Profiled(case=case, profile=answer))

@@ -235,7 +235,7 @@ def _entry(case: Case, answer: CaseProfile, peaks: DevicePeaks) -> ProfileEntry:
 def _with_findings(entry: ProfileEntry, findings: Sequence[Finding]) -> ProfileEntry:
     if not findings:
         return entry
-    return replace(entry, findings=tuple(findings), advice=f"{findings[0].cause}: {findings[0].statement}")
+    return replace(entry, findings=tuple(findings), advice=f"remove the cliff: {findings[0].statement}")
 
 
 def _devices(description: OperatorDescription, bench: Workbench) -> Iterable[str]:

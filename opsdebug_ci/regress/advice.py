@@ -32,6 +32,13 @@ SLOW_FIRST_NS = 50_000_000.0
 SLOW_FIRST = 20.0
 """A first call without compiling takes some 2 to 10 times as long as later ones: page faults, lazy set-up."""
 
+CALL_WORTH = 4.0
+"""A framework call that does little costs so many empty launches: it takes its arguments apart, makes an output and
+dispatches twice, for a view and for what is computed from it."""
+
+MANY_CALLS = 32
+"""Framework calls from which their number is told; a formula of a layer has a dozen or two."""
+
 TIMER_SHARE = 0.10
 """Share of the time that clock and loop may cost before it is said that they do."""
 
@@ -85,7 +92,7 @@ def judge_profile(profile: CaseProfile, dtype: str, peaks: DevicePeaks) -> Judge
         bandwidth_bytes_per_s=moved / spent_ns * 1e9 if moved and spent_ns else None,
         launch_share=share,
         explanation=None if utilisation is None else _explanation(utilisation, roof, profile.traffic, floor),
-        advice=_advice(profile, floor, utilisation, share),
+        advice=_advice(profile, floor, utilisation, share, peaks.launch_ns),
     )
 
 
@@ -123,12 +130,29 @@ def _explanation(utilisation: float, roof: Roof | None, traffic: Traffic | None,
     return "above 100 %: it does not touch all of its data, its data stay in a cache, or it is computed later"
 
 
-def _advice(profile: CaseProfile, floor: Floor | None, utilisation: float | None, share: float | None) -> str:
+def _advice(
+    profile: CaseProfile,
+    floor: Floor | None,
+    utilisation: float | None,
+    share: float | None,
+    empty_launch_ns: float | None,
+) -> str:
     watch = profile.operator
     if watch is None:
         return profile.reason or "it could not be timed"
-    said = [*_disturbed(watch, profile.reference), _main(floor, utilisation, share), *_beside(profile, watch)]
-    return "; ".join(said)
+    calls = _launching(profile, watch, empty_launch_ns)
+    main = calls if calls is not None else _main(floor, utilisation, share)
+    return "; ".join([*_disturbed(watch, profile.reference), main, *_beside(profile, watch)])
+
+
+def _launching(profile: CaseProfile, watch: Stopwatch, empty_launch_ns: float | None) -> str | None:
+    """Many framework calls, each of which takes at least as long as launching nothing, come to half of the time."""
+    calls = profile.torch_calls
+    if calls is None or calls < MANY_CALLS or empty_launch_ns is None:
+        return None
+    if calls * empty_launch_ns < LAUNCH_BOUND * watch.best_ns / CALL_WORTH:
+        return None
+    return f"launch-bound, batch or fuse: {calls:,} framework calls"
 
 
 def _disturbed(watch: Stopwatch, reference: Stopwatch | None) -> list[str]:

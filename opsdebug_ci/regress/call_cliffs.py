@@ -38,11 +38,8 @@ HOST_READS = 256
 HOST_SLOWER = 10.0
 """Factor over the reference that goes with it."""
 
-GROWTH_PER_CALL = 0.001
-"""Relative growth from one call to the next that is told: it doubles within 1000 calls."""
-
 GROWN = 1.5
-"""And the last samples must be so many times the first ones, beyond noise of 1.3."""
+"""Calls count as slowing down when the last samples are so many times the first ones, beyond noise of 1.3."""
 
 
 def fixed_cost(points: Sequence[Profiled], again: str) -> Finding | None:
@@ -96,7 +93,7 @@ def host_reads(given: Profiled, again: str) -> Finding | None:
 def slower_every_call(given: Profiled, again: str) -> Finding | None:
     """Calls become slower and slower on the same arguments, and those of the reference do not."""
     watch, reference = given.profile.operator, given.profile.reference
-    if watch is None or watch.slowdown_per_call is None or watch.slowdown_per_call < GROWTH_PER_CALL:
+    if watch is None or watch.slowdown_per_call is None:
         return None
     grown = _last_over_first(watch)
     if grown < GROWN or (reference is not None and reference.slowdown_per_call is not None):

@@ -14,8 +14,9 @@ floor (ABOVE_FLOOR passes over the data) that no memory explains it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -204,7 +205,7 @@ def _against(first: Profiled, last: Profiled) -> tuple[str, dict[str, float | No
 
 
 def _total(steps: Sequence[Step], tail: Sequence[Profiled], dim: str) -> float:
-    grown = [math.log(after.case.dims[dim] / before.case.dims[dim]) for before, after in _pairs(tail)]
+    grown = [math.log(after.case.dims[dim] / before.case.dims[dim]) for before, after in pairwise(tail)]
     return math.exp(sum(step.excess * size for step, size in zip(steps, grown, strict=True)))
 
 
@@ -222,7 +223,7 @@ def _steps(
 ) -> list[Step] | None:
     """Growth step by step; None where something is missing, or sizes lie too close to tell growth from noise."""
     steps = []
-    for before, after in _pairs(tail):
+    for before, after in pairwise(tail):
         grown = math.log(after.case.dims[dim] / before.case.dims[dim])
         own = _power(operator(before), operator(after), grown)
         if own is None or grown < math.log(1.5):
@@ -241,7 +242,3 @@ def _steps(
 
 def _power(before: float | None, after: float | None, grown: float) -> float | None:
     return math.log(after / before) / grown if before and after else None
-
-
-def _pairs(tail: Sequence[Profiled]) -> Iterator[tuple[Profiled, Profiled]]:
-    return zip(tail[:-1], tail[1:], strict=True)

@@ -105,7 +105,7 @@ def _row(entry: ProfileEntry, peaks: Sequence[DevicePeaks]) -> tuple[str, ...]:
         figures.MISSING if floor is None or floor.intensity is None else _two(floor.intensity),
         figures.MISSING if floor is None else _bound(entry, peaks),
         duration(None if floor is None else floor.ns),
-        duration(None if watch is None else watch.warm_ns),
+        duration(None if watch is None else watch.best_ns),
         duration(None if watch is None else watch.cold_ns),
         duration(None if watch is None else watch.first_call_ns),
         share(entry.launch_share),
@@ -140,7 +140,7 @@ def _todo(entries: Sequence[ProfileEntry]) -> list[str]:
     """What to do next, entry by entry, in the order of the table."""
     lines = ["what to do next"] if entries else []
     for entry in entries:
-        lines.append(f"  {_name(entry)}: {plain(entry.advice)}")
+        lines.append(f"  {_name(entry)}: {'remove the cliff' if entry.findings else plain(entry.advice)}")
         if entry.explanation is not None and (entry.utilisation or 0.0) > 1:
             lines.append(f"    {plain(entry.explanation)}")
         for finding in entry.findings:
