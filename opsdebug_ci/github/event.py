@@ -53,6 +53,9 @@ class Event:
     base_branch: str = ""
     """Branch the change wants to go to; untrusted text, may hold any character a branch name may."""
 
+    default_branch: str = ""
+    """Branch that baselines are made of; untrusted text."""
+
     recording: bool = True
     """The run may become a baseline: no CI at all, or a push, schedule or dispatch of the default branch."""
 
@@ -72,6 +75,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     payload = _read_payload(environ.get("GITHUB_EVENT_PATH", ""))
     repository = _matching(_REPOSITORY, environ.get("GITHUB_REPOSITORY", ""))
     commit = _matching(_HASH, environ.get("GITHUB_SHA", ""))
+    default = payload.repository.default_branch if payload.repository else ""
     pull = payload.pull_request
     group = payload.merge_group
     if pull is not None:
@@ -83,6 +87,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
             head_commit=_matching(_HASH, pull.head.sha),
             base_commit=_matching(_HASH, pull.base.sha),
             base_branch=pull.base.ref,
+            default_branch=default,
             recording=False,
             from_fork=head is None or head.full_name.lower() != repository.lower(),
         )
@@ -93,11 +98,11 @@ def read_event(environ: Mapping[str, str]) -> Event:
             head_commit=_matching(_HASH, group.head_sha),
             base_commit=_matching(_HASH, group.base_sha),
             base_branch=group.base_ref.removeprefix("refs/heads/"),
+            default_branch=default,
             recording=False,
         )
-    default = payload.repository.default_branch if payload.repository else ""
     recording = name in RECORDING_EVENTS and bool(default) and environ.get("GITHUB_REF") == f"refs/heads/{default}"
-    return Event(name=name, repository=repository, head_commit=commit, recording=recording)
+    return Event(name=name, repository=repository, head_commit=commit, default_branch=default, recording=recording)
 
 
 def ci_context(environ: Mapping[str, str], *, stage: Stage, shard: str = "") -> CiContext:

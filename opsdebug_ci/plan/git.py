@@ -24,6 +24,8 @@ LAST_WORDS = 500
 
 OPTIONS = (
     "-c",
+    "log.showSignature=false",
+    "-c",
     "core.fsmonitor=false",
     "-c",
     "core.hooksPath=/dev/null",

@@ -1,0 +1,241 @@
+"""Which commit the code under test is compared with, and where a record of it is found.
+
+Decides that only these pairs are valid: the merge base of a change with its target, against the change; the first
+parent of a merge made for testing, against that merge; the parent on the default branch, against its child. What the
+target branch held when the event was made is never paired with a merge made later: it may be older, and the
+difference would hold other people's changes. Deliberately reads no event: facts of it come in as words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdebug_ci.plan.git import answer
+from opsdebug_ci.plan.revision import ANCESTORS
+from opsdebug_ci.plan.work_tree import UNSHALLOW, is_shallow
+
+PULL_REQUEST_EVENTS = ("pull_request", "pull_request_target")
+"""Events of a change that is not part of the default branch; their rows are no baseline."""
+
+MERGE_GROUP_EVENT = "merge_group"
+"""A merge queue tests what the default branch would become."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """What is known of the event that started this run; every field empty outside CI."""
+
+    event: str = ""
+    """Name of the event."""
+
+    head_commit: str = ""
+    """Newest commit of the pull request or merge group."""
+
+    base_commit: str = ""
+    """Tip of the target branch when the event was made; what a merge group is put onto."""
+
+    base_branch: str = ""
+    """Branch the change wants to go to."""
+
+    default_branch: str = ""
+    """The repository's default branch."""
+
+    on_default_branch: bool = False
+    """It is about a commit of the default branch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineCommit:
+    """The commit to compare with."""
+
+    commit: str | None
+    """Full hash; None: there is none, see `reason`."""
+
+    how: str = ""
+    """How it was chosen, to follow `compared with <hash>,`."""
+
+    reason: str = ""
+    """Why there is none, and what to do about it, in a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A run in the store, as far as it matters for finding a baseline."""
+
+    commit: str
+    """Full hash."""
+
+    tree: str
+    """Hash of its tree; empty: not known."""
+
+    dirty: bool = False
+    """The work tree differed."""
+
+    event: str = ""
+    """What triggered it."""
+
+    pull_request: int | None = None
+    """Number, when it belonged to one."""
+
+    @property
+    def counts(self) -> bool:
+        """It may be a baseline: code as it was committed, and no change that was still to be merged."""
+        change = self.pull_request is not None or self.event in (*PULL_REQUEST_EVENTS, MERGE_GROUP_EVENT)
+        return not self.dirty and not change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ancestor:
+    """A commit on the first-parent line, and the files it has."""
+
+    commit: str
+    """Full hash."""
+
+    tree: str
+    """Hash of its tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearestRecord:
+    """Where a record was found."""
+
+    commit: str
+    """The recorded commit."""
+
+    distance: int
+    """First-parent steps from the baseline commit to the one with the same files; 0: the baseline itself."""
+
+    same_files: bool
+    """It is another commit with the same files, as squashing and rebasing leave them."""
+
+
+def baseline_commit(root: Path, trigger: Trigger) -> BaselineCommit:
+    """The commit that the one checked out around `root` is compared with."""
+    head = answer(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if not head:
+        return BaselineCommit(commit=None, reason="there is no git repository with a commit here")
+    if trigger.event in PULL_REQUEST_EVENTS:
+        return _of_pull_request(root, head, trigger)
+    if trigger.event == MERGE_GROUP_EVENT:
+        return _of_merge_group(root, head, trigger)
+    return _of_branch(root, head, trigger)
+
+
+def first_parents(root: Path, commit: str) -> tuple[Ancestor, ...]:
+    """`commit` and its first-parent ancestors, ANCESTORS at most; empty where the clone does not know it."""
+    listed = answer(root, "log", "--first-parent", f"--max-count={ANCESTORS + 1}", "--format=%H %T", commit, "--")
+    pairs = (line.split() for line in (listed or "").splitlines())
+    return tuple(Ancestor(commit=commit, tree=tree) for commit, tree in pairs)
+
+
+def nearest_record(line: Sequence[Ancestor], recorded: Iterable[Recorded]) -> NearestRecord | None:
+    """The nearest commit of `line` of which a run is recorded, or another commit with the same files.
+
+    Args:
+        line: the baseline commit and its first-parent ancestors, nearest first.
+        recorded: runs of the store; those of changes still to be merged, or of dirty work trees, do not count.
+    """
+    counting = [run for run in recorded if run.counts]
+    commits = {run.commit for run in counting}
+    by_tree = {run.tree: run.commit for run in counting if run.tree}
+    for distance, ancestor in enumerate(line):
+        if ancestor.commit in commits:
+            return NearestRecord(commit=ancestor.commit, distance=distance, same_files=False)
+        if ancestor.tree in by_tree:
+            return NearestRecord(commit=by_tree[ancestor.tree], distance=distance, same_files=True)
+    return None
+
+
+def _of_pull_request(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
+    parents = _parents(root, head)
+    if len(parents) == 2 and trigger.head_commit and parents[1] == trigger.head_commit:
+        how = f"the commit of {_branch(trigger)} that the pull request was merged with for this test"
+        return _known(root, parents[0], how)
+    target = _tip(root, trigger.base_branch) or trigger.base_commit
+    base = _merge_base(root, head, target)
+    if base == head:
+        return BaselineCommit(commit=None, reason=f"{_branch(trigger)} already has the commit under test")
+    if base:
+        return BaselineCommit(commit=base, how=f"where the change left {_branch(trigger)}")
+    return BaselineCommit(commit=None, reason=_no_merge_base(root, _branch(trigger)))
+
+
+def _of_merge_group(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
+    line = [ancestor.commit for ancestor in first_parents(root, head)]
+    if trigger.base_commit in line[1:]:
+        return BaselineCommit(commit=trigger.base_commit, how=f"the commit of {_branch(trigger)} the group is put onto")
+    return _parent(root, head, "the first parent of the merge group's commit")
+
+
+def _of_branch(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
+    """Outside pull requests: where the branch left the default branch, or the parent when it is on it."""
+    name, tip = _default_branch(root, trigger)
+    if tip is None and trigger.event and not trigger.on_default_branch:
+        return BaselineCommit(commit=None, reason=f"this clone does not have {name}: {UNSHALLOW}")
+    base = _merge_base(root, head, tip) if tip else None
+    if base and base != head:
+        return BaselineCommit(commit=base, how=f"where this branch left {name}")
+    if tip and not base:
+        return BaselineCommit(commit=None, reason=_no_merge_base(root, name))
+    if not trigger.event and answer(root, "status", "--porcelain", "--untracked-files=no"):
+        return BaselineCommit(commit=head, how="the commit that the uncommitted changes are made to")
+    return _parent(root, head, "the parent of the commit under test")
+
+
+def _parent(root: Path, head: str, how: str) -> BaselineCommit:
+    parents = _parents(root, head)
+    if not parents:
+        return BaselineCommit(commit=None, reason=f"{head[:12]} is the first commit: there is none before it")
+    return _known(root, parents[0], how)
+
+
+def _known(root: Path, commit: str, how: str) -> BaselineCommit:
+    if answer(root, "cat-file", "-e", f"{commit}^{{commit}}") is None:
+        return BaselineCommit(commit=None, reason=f"this clone ends before {commit[:12]}, {how}: {UNSHALLOW}")
+    return BaselineCommit(commit=commit, how=how)
+
+
+def _parents(root: Path, commit: str) -> tuple[str, ...]:
+    """Parents as the commit itself names them, also where a shallow clone cuts them off."""
+    text = answer(root, "cat-file", "commit", commit) or ""
+    lines = text.partition("\n\n")[0].splitlines()
+    return tuple(line.removeprefix("parent ") for line in lines if line.startswith("parent "))
+
+
+def _default_branch(root: Path, trigger: Trigger) -> tuple[str, str | None]:
+    """Name and tip of the branch that changes go to, as far as this clone has it."""
+    remote = answer(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD") or ""
+    named = trigger.default_branch or remote.removeprefix("origin/")
+    for name in dict.fromkeys(filter(None, (named, *(() if named else ("main", "master"))))):
+        tip = _tip(root, name)
+        if tip:
+            return name, tip
+    return named or "the default branch", None
+
+
+def _tip(root: Path, branch: str) -> str | None:
+    """Tip of a branch: as `origin` has it, else the local one. Its name is taken as a name, not as an expression."""
+    places = ("refs/remotes/origin", "refs/heads") if branch else ()
+    found = (answer(root, "show-ref", "--verify", "--hash", "--", f"{place}/{branch}") for place in places)
+    return next(filter(None, found), None)
+
+
+def _merge_base(root: Path, head: str, target: str | None) -> str | None:
+    known = _commit(root, target) if target else None
+    return answer(root, "merge-base", head, known) if known else None
+
+
+def _commit(root: Path, name: str) -> str | None:
+    return answer(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") or None
+
+
+def _no_merge_base(root: Path, name: str) -> str:
+    if is_shallow(root):
+        return f"this shallow clone does not reach back to where the change left {name}: {UNSHALLOW}"
+    return f"the commit under test and {name} have no common ancestor in this clone: `git fetch origin`"
+
+
+def _branch(trigger: Trigger) -> str:
+    return trigger.base_branch or "the target branch"
