@@ -186,7 +186,14 @@ def full_document() -> RunDocument:
         stage=Stage.FULL,
         started_at="2026-11-29T23:59:59.999999+00:00",
         machine=replace(MACHINE, devices=("a GPU", "a GPU")),
-        revision=Revision(commit="d" * 40, ancestors=("b" * 40, "a" * 40), base_commit="a", branch="main", dirty=True),
+        revision=Revision(
+            commit="d" * 40,
+            ancestors=("b" * 40, "a" * 40),
+            base_commit="a",
+            branch="main",
+            dirty=True,
+            tree="e" * 40,
+        ),
         ci=CiContext(key="o/r/7/test/full@2of8", attempt=2, event="push", pull_request=12),
     )
     group = Group(
