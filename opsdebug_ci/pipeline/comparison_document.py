@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.model.controls import count_controls
 from opsdebug_ci.model.speed import (
     COMPARE_SCHEMA,
     AlarmBound,
+    CompareDocument,
     Comparing,
     Comparison,
-    CompareDocument,
     ComparisonRun,
     SpeedVerdict,
 )
@@ -94,10 +95,8 @@ def alarms_so_far(run: ComparisonRun, configuration: Configuration) -> AlarmBoun
     """Our own false-alarm rate, by the controls that are stored and those of this run."""
     directory = configuration.store_directory
     location = configuration.store if directory is None else str(directory)
-    alarms, of = alarm_counts(location)
-    judged = [one.verdict for one in run.controls if one.verdict is not SpeedVerdict.INCONCLUSIVE]
-    alarms, of = alarms + judged.count(SpeedVerdict.REGRESSED), of + len(judged)
-    return alarm_bound(alarms, of) if of else None
+    count = alarm_counts(location) + count_controls(run)
+    return alarm_bound(count.alarms, count.of) if count.of else None
 
 
 def next_commands(comparisons: tuple[Comparison, ...], again: str) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ CONTROL_SHARE = 0.1
 """Share of the series that are also compared with themselves, at least one."""
 
 SLOWEST_GROWN_NS = 5e7
-"""A call of grown sizes that lasts longer is not timed: 50 ms, so that visits of one series stay below half a second."""
+"""A call of grown sizes that lasts longer is not timed: 50 ms, so that a visit stays below half a second."""
 
 LOOK_S = 0.02
 """Seconds of samples while sizing."""

@@ -213,6 +213,9 @@ DEFAULT_HEALTH_LIMIT = 1e30
 STAGES = (str(Stage.SMOKE), str(Stage.FULL), str(Stage.REPLAY))
 """Stages a budget can be set for."""
 
+PERFORMANCE_BUDGET = "performance"
+"""Name of the budget for comparing speed on a pull request."""
+
 SETTINGS: tuple[Setting, ...] = (
     Setting(key="operators", field="operators", read=read_names),
     Setting(key="python", field="python", read=read_text),
@@ -230,7 +233,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(key="timeout", field="timeout_s", read=read_seconds),
     Setting(key="memory", field="memory_bytes", read=read_bytes),
-    Setting(key="budget", field="budget_s", read=read_scoped(None, read_seconds, STAGES)),
+    Setting(key="budget", field="budget_s", read=read_scoped(None, read_seconds, (*STAGES, PERFORMANCE_BUDGET))),
     Setting(key="bundle.values", field="bundle_values", read=read_switch),
 )
 """Every key, in the order of the documentation. A new key is one line here and one field in `Configuration`."""

@@ -1,7 +1,7 @@
 """Which cases of an operator are timed.
 
-Decides sizes: those it declares, and where these are small the same ones grown, since a few thousand elements time little
-but the call. One dtype, the everyday layout and values: what is compared must be comparable from run to run.
+Decides sizes: those it declares, and where these are small the same ones grown, since a few thousand elements time
+little but the call. One dtype, the everyday layout and values: what is compared must be comparable from run to run.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def settled(effect: Effect, threshold: float) -> bool:
 
 
 def significance(operators: int) -> float:
-    """Largest p of a confirmation, for so many operators: FAMILY_ALARMS / (operators * ROUTED_SHARE), at most LARGEST_P.
+    """Largest p of a confirmation among so many operators: FAMILY_ALARMS / (operators * ROUTED_SHARE), or LARGEST_P.
 
     Bonferroni's bound over operators, of which chance routes ROUTED_SHARE; the shapes of one operator are one finding.
     """

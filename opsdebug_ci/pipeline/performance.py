@@ -1,0 +1,118 @@
+"""What a stage says of speed, once values are judged and its workers have ended.
+
+(1) compare with the baseline commit, every night with older ones too; (2) hold the times against the stored history,
+and compare for certain what it doubts; (3) profile every operator, every night. Verdicts on values stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.model.performance import PerformanceDocument
+from opsdebug_ci.model.speed import ComparisonRun, SpeedVerdict
+from opsdebug_ci.model.vocabulary import Gate, Verdict
+from opsdebug_ci.pipeline.compare import threshold_of
+from opsdebug_ci.pipeline.comparison_document import alarms_so_far
+from opsdebug_ci.pipeline.history import Circumstances, HistoryOutcome, new_series, read_history
+from opsdebug_ci.pipeline.profile import Deadline, ProfileSelection, measure, plan_profiles
+from opsdebug_ci.pipeline.speed_comparison import certain, compared
+from opsdebug_ci.pipeline.speed_question import SpeedQuestion
+from opsdebug_ci.pipeline.workbench import workbench
+from opsdebug_ci.store.series import accepted_levels
+
+COMPARISON, PROFILE = "comparison", "profile"
+"""Sections of the journal; each is kept as a whole, under its own name, once it is complete."""
+
+Part = TypeVar("Part", ComparisonRun, PerformanceDocument)
+
+
+def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
+    """Everything this stage says of speed."""
+    notes: list[str] = []
+    run = _once(question, COMPARISON, ComparisonRun, lambda: compared(question, notes))
+    history = _history(question, run)
+    if run is not None and history is not None:
+        run = certain(question, run, history.doubts, notes)
+    document = PerformanceDocument(
+        comparison=run,
+        history=() if history is None else history.readings,
+        alarms=None if run is None else alarms_so_far(run, question.configuration),
+        notes=tuple(notes),
+    )
+    profiled = _once(question, PROFILE, PerformanceDocument, lambda: _profiled(question)) if question.nightly else None
+    if profiled is None:
+        return document
+    return replace(
+        document,
+        peaks=profiled.peaks,
+        profiles=profiled.profiles,
+        sweeps=profiled.sweeps,
+        notes=(*notes, *profiled.notes),
+    )
+
+
+def with_performance(document: RunDocument, performance: PerformanceDocument, question: SpeedQuestion) -> RunDocument:
+    """The run with what it says of speed. An operator that regressed, and that nobody accepted, fails the gate."""
+    accepted = accepted_levels(question.location, question.began.at)
+    regressed = tuple(name for name in regressed_operators(performance) if name not in accepted)
+    summary = document.summary
+    if regressed and question.configuration.gate is not Gate.NEVER:
+        summary = replace(summary, verdict=Verdict.FAIL, exit_code=1)
+    elif question.nightly and not _complete(performance) and summary.exit_code == 0:
+        summary = replace(summary, verdict=Verdict.INCONCLUSIVE, exit_code=4)
+    return replace(document, performance=performance, regressions=regressed, summary=summary)
+
+
+def regressed_operators(performance: PerformanceDocument) -> tuple[str, ...]:
+    """Operators that need a person, each once, the worst first."""
+    run = performance.comparison
+    comparisons = () if run is None else run.comparisons
+    regressed = (one for one in comparisons if one.verdict is SpeedVerdict.REGRESSED)
+    return tuple(dict.fromkeys(one.case.operator for one in regressed))
+
+
+def _complete(performance: PerformanceDocument) -> bool:
+    return performance.comparison is None or performance.comparison.complete
+
+
+def _once(question: SpeedQuestion, section: str, kind: type[Part], make: Callable[[], Part | None]) -> Part | None:
+    """A part that an earlier attempt has finished, or one that is made now."""
+    journal = question.journal
+    known = {} if journal is None else journal.taken(section, kind)
+    if section in known:
+        return known[section]
+    made = make()
+    whole = made is not None and (not isinstance(made, ComparisonRun) or made.complete)
+    if journal is not None:
+        journal.lacks(section, 0 if whole or made is None else 1)
+        if whole:
+            journal.add(section, section, made)
+    return made
+
+
+def _history(question: SpeedQuestion, run: ComparisonRun | None) -> HistoryOutcome | None:
+    if run is None or not question.nightly:
+        return None
+    revision = question.revision
+    circumstances = Circumstances(
+        machine_key=question.bench.machine.key,
+        now=question.began.at,
+        thresholds=lambda operator: threshold_of(question.configuration, operator),
+        commit="" if revision.dirty else revision.commit,
+        tree="" if revision.dirty else revision.tree,
+        calibrations=question.calibrations,
+    )
+    return read_history(question.location, new_series(run), circumstances)
+
+
+def _profiled(question: SpeedQuestion) -> PerformanceDocument:
+    configuration, world = question.configuration, question.world
+    left_s = question.budget.remaining_s()
+    with workbench(configuration, world, workers=1, threads=1) as bench:
+        planned = plan_profiles(ProfileSelection(patterns=question.selection.patterns), bench)
+        found = measure(planned, bench, configuration, world, Deadline(world, None if math.isinf(left_s) else left_s))
+    return PerformanceDocument(peaks=found.peaks, profiles=found.entries, sweeps=found.sweeps, notes=found.notes)
