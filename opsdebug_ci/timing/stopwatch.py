@@ -1,7 +1,8 @@
 """The stopwatch: everything that is measured of one function on one case, within a time.
 
-Decides in which order: first call, warm-up, warm samples, what the clock itself costs, cold samples; and that growth
-is only told when a second series of samples goes on growing. Deliberately compares nothing.
+Decides in which order: first call, warm-up, whether calls become slower and slower, warm samples, what the clock itself
+costs, cold samples; and that growth is only told when a second series of samples goes on growing. Deliberately compares
+nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +19,6 @@ from opsdebug_ci.timing.trend import growth_per_sample, rising_chance
 
 MOST_SAMPLES = 24
 """Warm samples at most."""
-
-FEWEST_FOR_GROWTH = 10
-"""Fewest samples in which growth can be certain: 10! orders are more than a million."""
 
 TRIES = 3
 """Such samples of which the shortest counts: other load only ever makes one longer."""
@@ -63,6 +61,7 @@ def measure(subject: Subject, timing: Timing, empty: Call = lambda: None) -> Sto
     clock = timing.clock
     warmed = warm_up(subject, clock, least_ns=int(min(WARM_NS, timing.stint_ns)), limit_ns=int(timing.stint_ns))
     calls = calls_for(warmed.best_ns)
+    slowdown = _early_slowdown(subject, timing, warmed.calls) if calls > 1 else None
     samples, share = _sampled(subject, timing, calls)
     return Stopwatch(
         warm_ns=statistics.median(samples),
@@ -74,7 +73,7 @@ def measure(subject: Subject, timing: Timing, empty: Call = lambda: None) -> Sto
         warm_calls=warmed.calls,
         timer_ns=_timer_ns(subject, timing, empty, calls),
         cpu_share=share,
-        slowdown_per_call=_slowdown(subject, timing, calls, samples),
+        slowdown_per_call=slowdown if calls > 1 else _slowdown(subject, timing, 1, samples, 1),
     )
 
 
@@ -112,31 +111,35 @@ def _cold_ns(subject: Subject, timing: Timing, best_ns: float) -> float | None:
     return statistics.median(take_samples(cold, timing.clock, calls=1, most=MOST_COLD, limit_ns=timing.stint_ns))
 
 
-def _slowdown(subject: Subject, timing: Timing, calls: int, samples: tuple[float, ...]) -> float | None:
-    """Relative growth from one call to the next, where two series in a row grow; None: they do not.
+def _slowdown(subject: Subject, timing: Timing, calls: int, first: tuple[float, ...], tries: int) -> float | None:
+    """Relative growth from one call to the next, where `first` and a second series of samples grow; None: they do not.
 
     Load that rises while one series is taken looks like growth; that it goes on through a second one and takes up
     where the first ended is left to what is slowed by its own calls.
     """
-    tries = 1
-    if len(samples) < FEWEST_FOR_GROWTH and calls > 1:
-        # Calls that have become slow fill few samples of a size that was chosen while they were quick.
-        tries = TRIES
-        calls = max(1, int(timing.stint_ns / (MOST_SAMPLES * tries * samples[-1])))
-        samples = _series(subject, timing, calls, tries)
-    if growth_per_sample(samples) is None:
+    if growth_per_sample(first) is None:
         return None
     again = _series(subject, timing, calls, tries)
-    if rising_chance(again) > GOES_ON or statistics.median(again) < statistics.median(samples[-(len(samples) // 4) :]):
+    if rising_chance(again) > GOES_ON or statistics.median(again) < statistics.median(first[-(len(first) // 4) :]):
         return None
-    growth = growth_per_sample((*samples, *again))
+    growth = growth_per_sample((*first, *again))
     return None if growth is None else growth / (calls * tries)
+
+
+def _early_slowdown(subject: Subject, timing: Timing, warm_calls: int) -> float | None:
+    """The same, told from as many calls as the warm-up made, right after it.
+
+    What grows by a step a call has then doubled; after many more calls the same number would hardly show. Samples are
+    short, and the shortest of a few counts, since other load only ever makes one longer.
+    """
+    calls = max(1, warm_calls // (MOST_SAMPLES * TRIES))
+    return _slowdown(subject, timing, calls, _series(subject, timing, calls, TRIES), TRIES)
 
 
 def _series(subject: Subject, timing: Timing, calls: int, tries: int) -> tuple[float, ...]:
     """Shortest of every `tries` samples in a row."""
     most = MOST_SAMPLES * tries
-    taken = take_samples(subject, timing.clock, calls=calls, most=most, limit_ns=2 * timing.stint_ns)
+    taken = take_samples(subject, timing.clock, calls=calls, most=most, limit_ns=timing.stint_ns)
     return tuple(min(taken[start : start + tries]) for start in range(0, len(taken) - tries + 1, tries))
 
 
