@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -29,6 +30,19 @@ nothing more: its failures are bundles already."""
 
 STAGES = (Stage.SMOKE, Stage.FULL, Stage.REPLAY)
 """Stages there are; `run` is none."""
+
+
+def selection_of(stage: Stage, *, operators: str, shard: str | None) -> Selection:
+    """What a stage selects and asks, by its name and the texts of the options."""
+    full = stage is Stage.FULL
+    return Selection(
+        stage=stage,
+        patterns=tuple(name.strip() for name in operators.split(",") if name.strip()),
+        profile=Profile.DEEP if full else Profile.QUICK,
+        shard=parse_shard(shard) if shard else None,
+        diagnosis_s=DIAGNOSIS_S.get(stage),
+        resumable=full,
+    )
 
 
 @click.command()
@@ -70,15 +84,10 @@ def command(
     """
     overrides = {"gate": gate, "timeout": timeout, "budget": budget, "python": python, "store": store}
     settings = configuration(config, overrides)
-    selection = Selection(
-        stage=Stage(stage),
-        patterns=tuple(name.strip() for name in operators.split(",") if name.strip()),
-        profile=Profile.DEEP if stage == Stage.FULL else Profile.QUICK,
+    selection = replace(
+        selection_of(Stage(stage), operators=operators, shard=shard),
         changed=changed,
-        shard=parse_shard(shard) if shard else None,
         budget_s=settings.budget_s.of(stage),
-        diagnosis_s=DIAGNOSIS_S.get(Stage(stage)),
-        resumable=stage == Stage.FULL,
         fresh=fresh,
     )
     outcome = run_stage(selection, settings, world())

@@ -132,8 +132,8 @@ class Journal:
             make_beside(self._path.parent)
             self._file = self._path.open("xb", buffering=0)
             sync_directory(self._path.parent)
-        if self._file.write(line) != len(line):  # the next line would stand in the torn one
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if self._file.write(line) != len(line):
+            self._fault = os.strerror(errno.ENOSPC)  # a further line would stand in the torn one
         if self._clock() - self._synced_ns >= SYNC_NS:
             self._sync(self._file)
             self._synced_ns = self._clock()
