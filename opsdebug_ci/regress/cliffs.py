@@ -40,6 +40,17 @@ ASSIST_NS = 1000.0
 "The microarchitecture of Intel, AMD and VIA CPUs", sections on denormals), at 2 GHz 75 ns, and a formula has a dozen
 operations. What is below is told apart by MORE_CALLS only."""
 
+MEMORY_NS_PER_BYTE = 1.0
+"""What memory costs at most per byte handled, 4 to 10 times what fresh pages cost (0.1 to 0.25 ns: a fault of 0.5 us
+and clearing, for 4 KiB): allocators hand out fresh pages from some size on, and a power of two is a likely one."""
+
+ANOTHER_PATH = 1.5
+"""So many times the framework calls between sizes that differ by one or two shows another path of the code."""
+
+BEYOND_MEMORY = 16.0
+"""Loss from which fresh pages are ruled out in any case: they move data at 4 GB/s or more, a core's cache at 90 GB/s
+or less, and an operator at most half of that."""
+
 BYTES_PER_ELEMENT = 4.0
 """Size of an element assumed for a loss per element; half as much or twice as much does not matter there."""
 
@@ -98,6 +109,8 @@ def size_cliff(neighbours: Sequence[Profiled], dim: str, again: str) -> Finding 
         return None
     there, here = slow.case.dims[dim], fast.case.dims[dim]
     calls, before = slow.profile.torch_calls, fast.profile.torch_calls
+    if not _beyond_memory(slow, fast):
+        return None
     told = f"; {calls:,} framework calls against {before:,}" if calls and before and calls > before else ""
     return perf_cliff(
         0.9,
@@ -131,6 +144,16 @@ def _beyond_reference(slow: Profiled, fast: Profiled) -> bool:
         return slow.operator_ns >= ALONE_FACTOR * fast.operator_ns
     own = slow.operator_ns / fast.operator_ns
     return own >= FACTOR * max(1.0, slow.reference_ns / fast.reference_ns)
+
+
+def _beyond_memory(slow: Profiled, fast: Profiled) -> bool:
+    """What a size costs more is not the allocator's doing."""
+    calls, before = slow.profile.torch_calls, fast.profile.torch_calls
+    if calls is not None and before is not None and calls >= ANOTHER_PATH * max(before, 1):
+        return True
+    handled = max(float(slow.profile.handled_bytes or 0), slow.bytes)
+    per_byte_ns = (slow.operator_ns - fast.operator_ns) / max(handled, 1.0)
+    return per_byte_ns >= MEMORY_NS_PER_BYTE or slow.operator_ns >= BEYOND_MEMORY * fast.operator_ns
 
 
 def _reference_text(given: Profiled) -> str:

@@ -6,9 +6,9 @@ looks at one dim at a time: growth in several at once cannot be told apart.
 A right operator may grow faster than its work for a while: when its temporaries leave a cache that those of the
 reference still fit in, bandwidth falls by up to about 6 from a private cache to memory, mostly within one doubling or
 two, and a first touch of large buffers adds a factor of 2 or 3 at one size. An algorithm that does too much keeps on:
-one that is quadratic in a dim doubles its excess at every doubling. So the excess must hold for STEPS doublings in a
-row, each of them at least half a power of the size, and come to TOTAL, at a size where the time is so far above the
-floor (ABOVE_FLOOR passes over the data) that no memory explains it.
+one that is quadratic in a dim doubles its excess at every doubling. So the excess must show in STEPS of the last
+LOOKED_AT doublings, each of them at least half a power of the size, and come to TOTAL, at a size where the time is so
+far above the floor (ABOVE_FLOOR passes over the data) that no memory explains it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from opsdebug_ci.model.profile_document import Sweep, SweepPoint
 from opsdebug_ci.regress.profiled import Profiled, perf_cliff, times, us
 
 STEPS = 3
-"""Steps of a sweep, the last ones, in which the excess must show."""
+"""Steps of a sweep in which the excess must show."""
+
+LOOKED_AT = 4
+"""Steps, the last ones, among which they are: one may be lost to a size at which memory is handed out otherwise."""
 
 POWER = 0.5
 """Excess of one step as a power of the size's growth: half of what a quadratic algorithm has where the work is linear,
@@ -143,9 +146,11 @@ def superlinear(
 
 
 def _slow_growth(ordered: Sequence[Profiled], dim: str, bandwidth: float | None, again: str) -> Finding | None:
-    tail = ordered[-STEPS - 1 :]
+    tail = ordered[-LOOKED_AT - 1 :]
     steps = _steps(tail, dim, lambda point: point.operator_ns, lambda point: point.reference_ns)
-    if steps is None or min(step.excess for step in steps) < POWER or min(step.work for step in steps) < WORK_POWER:
+    if steps is None or min(step.work for step in steps) < WORK_POWER:
+        return None
+    if sum(step.excess >= POWER for step in steps) < STEPS:
         return None
     first, last = tail[0], tail[-1]
     total = _total(steps, tail, dim)

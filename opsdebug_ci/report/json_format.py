@@ -19,6 +19,7 @@ from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, Attributio
 from opsdebug_ci.model.profile_document import PROFILE_SCHEMA, ProfileDocument
 from opsdebug_ci.model.replay import REPLAY_SCHEMA, ReplayDocument
 from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
+from opsdebug_ci.model.speed import COMPARE_SCHEMA, CompareDocument
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -32,7 +33,8 @@ def encode(
     | ReplayDocument
     | FailuresDocument
     | SelftestDocument
-    | ProfileDocument,
+    | ProfileDocument
+    | CompareDocument,
 ) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
@@ -65,6 +67,7 @@ SCHEMAS: dict[str, type] = {
     FAILURES_SCHEMA: FailuresDocument,
     SELFTEST_SCHEMA: SelftestDocument,
     PROFILE_SCHEMA: ProfileDocument,
+    COMPARE_SCHEMA: CompareDocument,
 }
 """Every document that `--json` prints, by its schema."""
 
