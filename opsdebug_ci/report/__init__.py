@@ -1,6 +1,7 @@
 """A run as others read it: the document, JSON, text, markdown. Pure: everything here returns a value."""
 
 from opsdebug_ci.report.attribution import attribution_text as attribution_text
+from opsdebug_ci.report.compare import compare_text as compare_text
 from opsdebug_ci.report.document import document as document
 from opsdebug_ci.report.failures import failures_text as failures_text
 from opsdebug_ci.report.json_format import decode as decode
