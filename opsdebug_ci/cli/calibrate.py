@@ -10,7 +10,8 @@ import click
 
 from opsdebug_ci.cli.options import config_option, configuration, json_option, python_option, world
 from opsdebug_ci.cli.output import tell
-from opsdebug_ci.model.machine import Calibration
+from opsdebug_ci.model.machine import Calibration, ProbeReading
+from opsdebug_ci.model.timing import Clocks
 from opsdebug_ci.model.wire import to_json
 from opsdebug_ci.pipeline.calibrate import calibrate
 from opsdebug_ci.report.table import aligned
@@ -21,7 +22,7 @@ from opsdebug_ci.report.table import aligned
 @config_option
 @json_option
 def command(python: str | None, config: Path | None, as_json: bool) -> int:
-    """Probe how fast this machine copies memory."""
+    """Probe how fast this machine copies, multiplies and launches."""
     settings = configuration(config, {"python": python}, operators_required=False)
     found = calibrate(settings, world())
     if as_json:
@@ -29,21 +30,41 @@ def command(python: str | None, config: Path | None, as_json: bool) -> int:
         return 0
     tell(f"{found.machine.cpu}, {found.machine.cores} cores, torch {found.machine.torch} ({found.machine.key})")
     for calibration in found.calibrations:
-        tell(f"\n{calibration.device}")
+        tell(f"\n{calibration.device}{_clocks(calibration.clocks_after)}")
         tell("\n".join(_table(calibration)))
-    tell("\nnext: opsdebug ci --stage smoke")
+    tell("\nnext: opsdebug profile")
     return 0
 
 
-def _table(calibration: Calibration) -> list[str]:
-    rows = [
-        (
-            probe.probe,
-            f"{probe.size_bytes / 2**20:g} MiB",
-            f"{statistics.median(probe.samples_ns) / 1e3:.1f} us",
-            f"{(probe.bandwidth_bytes_per_s or 0.0) / 1e9:.1f} GB/s",
-            f"{(max(probe.samples_ns) / min(probe.samples_ns) - 1) * 100:.0f} %",
-        )
-        for probe in calibration.probes
+def _clocks(clocks: Clocks) -> str:
+    """What is known of the clocks; what is not is not mentioned."""
+    words = [
+        f"{clocks.frequency_hz / 1e9:.2f} GHz" if clocks.frequency_hz is not None else "",
+        f"of {clocks.nominal_hz / 1e9:.2f}" if clocks.nominal_hz is not None else "",
+        f"({clocks.policy})" if clocks.policy else "",
     ]
-    return aligned(("probe", "size", "median", "read + write", "slowest over fastest"), rows)
+    facts = [
+        " ".join(word for word in words if word),
+        "throttled" if clocks.throttled else "",
+        f"load of others {clocks.load:.1f}" if clocks.load is not None else "",
+        f"stolen {clocks.stolen:.0%}" if clocks.stolen is not None else "",
+    ]
+    return "".join(f", {fact}" for fact in facts if fact)
+
+
+def _table(calibration: Calibration) -> list[str]:
+    headings = ("probe", "dtype", "size", "median", "read + write", "peak", "slowest over fastest")
+    return aligned(headings, [_row(reading) for reading in calibration.probes])
+
+
+def _row(reading: ProbeReading) -> tuple[str, ...]:
+    bandwidth, flops = reading.bandwidth_bytes_per_s, reading.flops_per_s
+    return (
+        reading.probe,
+        reading.dtype or "-",
+        f"{reading.size_bytes / 2**20:g} MiB" if reading.size_bytes else "-",
+        f"{statistics.median(reading.samples_ns) / 1e3:.1f} us",
+        "-" if bandwidth is None else f"{bandwidth / 1e9:.1f} GB/s",
+        "-" if flops is None else f"{flops / 1e9:.1f} GFLOP/s",
+        f"{(max(reading.samples_ns) / min(reading.samples_ns) - 1) * 100:.0f} %",
+    )

@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("opsdebug_ci.cli.sql", "SQL over the baseline store."),
     "report": ("opsdebug_ci.cli.report", "Render a stored run as text or markdown."),
     "selftest": ("opsdebug_ci.cli.selftest", "Planted wrong operators must be caught, right ones left alone."),
-    "calibrate": ("opsdebug_ci.cli.calibrate", "Probe how fast this machine copies memory."),
+    "calibrate": ("opsdebug_ci.cli.calibrate", "Probe how fast this machine copies, multiplies and launches."),
     "doctor": ("opsdebug_ci.cli.doctor", "What is here, what is missing, what to do about it."),
     "init": ("opsdebug_ci.cli.init", "Write a workflow, a configuration and a first operator."),
 }

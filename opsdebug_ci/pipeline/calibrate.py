@@ -1,4 +1,4 @@
-"""`opsdebug calibrate`: the memcpy probe of every device here."""
+"""`opsdebug calibrate`: every probe on every device here."""
 
 from __future__ import annotations
 

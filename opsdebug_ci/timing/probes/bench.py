@@ -16,7 +16,13 @@ from opsdebug_ci.timing.clock import Clock, clock_of
 from opsdebug_ci.timing.device_queue import DeviceQueue, queue_of
 
 REPETITIONS = 15
-"""Timed repetitions of a probe; the median of 15 is within the middle half with probability > 0.99."""
+"""Timed repetitions of a probe at most; the median of 15 is within the middle half with probability > 0.99."""
+
+FEWEST = 7
+"""Timed however long they take."""
+
+LIMIT_NS = 100_000_000
+"""No further repetition begins after so long; ten such probes are a second."""
 
 WARM_UPS = 3
 """Untimed repetitions before them: pages are mapped, threads started."""
@@ -71,8 +77,13 @@ class Bench:
         return max(1, round(self.queue.between_ns(start_mark, end_mark)))
 
     def samples_ns(self, call: Callable[[], object], repetitions: int = REPETITIONS) -> tuple[int, ...]:
-        """Times of `repetitions` calls after warming up, in the order taken."""
-        return tuple(self.once_ns(call) for _ in range(WARM_UPS + repetitions))[WARM_UPS:]
+        """Times of at most `repetitions` calls after warming up, in the order taken."""
+        for _ in range(WARM_UPS):
+            call()
+        samples: list[int] = []
+        while len(samples) < repetitions and (len(samples) < FEWEST or sum(samples) < LIMIT_NS):
+            samples.append(self.once_ns(call))
+        return tuple(samples)
 
 
 Probe = Callable[[Bench], Iterator[ProbeReading]]

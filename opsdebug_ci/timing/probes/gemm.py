@@ -23,7 +23,7 @@ SMALLEST = 256
 LARGEST = 8192
 """Side of the last: 400 MB for three matrices of bfloat16, 1.6 GB for float64."""
 
-LONGEST_NS = 20_000_000
+LONGEST_NS = 12_000_000
 """A product that is expected to take longer is not made. The last one made then took at least an eighth of it, which
 is a hundred launches and more."""
 
