@@ -25,8 +25,8 @@ from opsdebug_ci.model.speed import ArmFacts
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision, work_tree
 from opsdebug_ci.plan.build_cache import BuildOrder, build
+from opsdebug_ci.plan.commit_tree import CommitTree, prepare_tree
 from opsdebug_ci.plan.tree_operators import operators_of_tree
-from opsdebug_ci.plan.work_tree import WorkTree, prepare_tree
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """Directories package installers own; an environment may lie inside a repository."""
@@ -57,6 +57,9 @@ class ArmSpec:
 
     home: Path
     """The same of the person's work tree."""
+
+    place: Path
+    """Directory of what is made for it: what is compiled while it runs, and what its build installs."""
 
     python: str
     """Absolute path of its interpreter."""
@@ -113,7 +116,7 @@ def check_separate(arm: ArmSpec, catalogue: Catalogue, other: ArmSpec) -> tuple[
         return ()
     foreign = tuple(place for place in dict.fromkeys((other.top, arm.home)) if place != arm.top)
     for path in _imported(arm, catalogue):
-        if _belongs(path, foreign, arm.top) and not path.is_relative_to(PACKAGE):
+        if _belongs(path, foreign, (arm.top, arm.place)) and not path.is_relative_to(PACKAGE):
             raise _mixed(arm, path, other)
     ours = [o.name for o in catalogue.operators if o.source_file and (arm.root / o.source_file).is_relative_to(PACKAGE)]
     if ours and any(PACKAGE.is_relative_to(place) for place in foreign):
@@ -135,6 +138,7 @@ def _work_tree_arm(name: str, interpreter: Interpreter, configuration: Configura
         root=root,
         top=top.resolve(),
         home=top.resolve(),
+        place=place.resolve(),
         python=interpreter.path,
         environment=environment,
         operators=configuration.operators,
@@ -163,6 +167,7 @@ def _commit_arm(
         root=tree.root.resolve(),
         top=tree.top.resolve(),
         home=home,
+        place=place.resolve(),
         python=interpreter.path,
         environment=environment,
         operators=operators,
@@ -213,11 +218,11 @@ def _environment(inherited: Mapping[str, str], place: Path, paths: tuple[str, ..
 
 
 def _counterparts(
-    interpreter: Interpreter, configuration: Configuration, world: World, home: Path, tree: WorkTree
+    interpreter: Interpreter, configuration: Configuration, world: World, home: Path, tree: CommitTree
 ) -> tuple[str, ...]:
     """Where the tree has what the head's modules are found by, most particular first; then the usual places."""
     found = import_paths(interpreter.path, world.environ, configuration.root)
-    mine = [tree.top / path.relative_to(home) for path in found if _belongs(path, (home,), tree.top)]
+    mine = [tree.top / path.relative_to(home) for path in found if _belongs(path, (home,), (tree.top,))]
     usual = (tree.root, tree.root / "src", tree.top, tree.top / "src")
     return tuple(str(path) for path in dict.fromkeys((*mine, *usual)) if path.is_dir())
 
@@ -226,7 +231,7 @@ def _without_home(inherited: Mapping[str, str], home: Path) -> dict[str, str]:
     """`inherited` without the work tree's own places on PYTHONPATH."""
     parts = [part for part in (inherited.get("PYTHONPATH") or "").split(os.pathsep) if part]
     # A relative part starts at the workers' directory, and so leads to its counterpart by itself.
-    kept = [part for part in parts if not os.path.isabs(part) or not _belongs(Path(part).resolve(), (home,), None)]
+    kept = [part for part in parts if not os.path.isabs(part) or not _belongs(Path(part).resolve(), (home,), ())]
     return {**inherited, "PYTHONPATH": os.pathsep.join(kept)}
 
 
@@ -235,11 +240,11 @@ def _imported(arm: ArmSpec, catalogue: Catalogue) -> list[Path]:
     return [(arm.root / name).resolve() for name in dict.fromkeys((*named, *catalogue.outside))]
 
 
-def _belongs(path: Path, places: tuple[Path, ...], own: Path | None) -> bool:
+def _belongs(path: Path, places: tuple[Path, ...], own: tuple[Path, ...]) -> bool:
     """`path` is code in one of the places: not in `own`, which may lie inside, and no installed package."""
-    if own is not None and path.is_relative_to(own):
-        return False
-    return any(path.is_relative_to(place) and INSTALLED.isdisjoint(path.relative_to(place).parts) for place in places)
+    return not any(path.is_relative_to(place) for place in own) and any(
+        path.is_relative_to(place) and INSTALLED.isdisjoint(path.relative_to(place).parts) for place in places
+    )
 
 
 def _mixed(arm: ArmSpec, path: Path, other: ArmSpec) -> EnvironmentLimitError:

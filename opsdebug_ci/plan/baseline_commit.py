@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from opsdebug_ci.plan.commit_tree import UNSHALLOW, is_shallow
 from opsdebug_ci.plan.git import answer
 from opsdebug_ci.plan.revision import ANCESTORS
-from opsdebug_ci.plan.work_tree import UNSHALLOW, is_shallow
 
 PULL_REQUEST_EVENTS = ("pull_request", "pull_request_target")
 """Events of a change that is not part of the default branch; their rows are no baseline."""

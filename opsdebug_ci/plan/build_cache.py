@@ -23,7 +23,7 @@ import msgspec
 from opsdebug_ci.bundle.durable import write_whole
 from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.model.credentials import without_secrets
-from opsdebug_ci.plan.work_tree import alone
+from opsdebug_ci.plan.commit_tree import alone
 
 BUILD_TIMEOUT_S = 3600.0
 """Longest a build may take: builds of device code have been seen to take tens of minutes."""

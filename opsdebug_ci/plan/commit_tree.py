@@ -53,7 +53,7 @@ class FoundCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkTree:
+class CommitTree:
     """The code of a commit."""
 
     commit: str
@@ -114,7 +114,7 @@ def is_shallow(root: Path) -> bool:
     return answer(root, "rev-parse", "--is-shallow-repository") == "true"
 
 
-def prepare_tree(root: Path, revision: str, now: datetime, *, variant: str = "") -> WorkTree:
+def prepare_tree(root: Path, revision: str, now: datetime, *, variant: str = "") -> CommitTree:
     """The code of `revision`, made or reused.
 
     Args:
@@ -147,7 +147,9 @@ def prepare_tree(root: Path, revision: str, now: datetime, *, variant: str = "")
         ) from fault
     about = msgspec.json.decode((place / _ABOUT).read_bytes(), type=_About)
     code = place / about.name
-    return WorkTree(commit=found.commit, tree=found.tree, place=place, top=code, root=code / prefix, notes=about.notes)
+    return CommitTree(
+        commit=found.commit, tree=found.tree, place=place, top=code, root=code / prefix, notes=about.notes
+    )
 
 
 @contextmanager
