@@ -114,12 +114,11 @@ def check_separate(arm: ArmSpec, catalogue: Catalogue, other: ArmSpec) -> tuple[
     """
     if arm.top == other.top:
         return ()
-    foreign = tuple(place for place in dict.fromkeys((other.top, arm.home)) if place != arm.top)
     for path in _imported(arm, catalogue):
-        if _belongs(path, foreign, (arm.top, arm.place)) and not path.is_relative_to(PACKAGE):
+        if _is_theirs(path, arm, other) and not path.is_relative_to(PACKAGE):
             raise _mixed(arm, path, other)
     ours = [o.name for o in catalogue.operators if o.source_file and (arm.root / o.source_file).is_relative_to(PACKAGE)]
-    if ours and any(PACKAGE.is_relative_to(place) for place in foreign):
+    if ours and _is_theirs(PACKAGE, arm, other):
         return (f"`{arm.name}` runs {len(ours)} operators of this program as it is now, first {ours[0]}",)
     return ()
 
@@ -222,7 +221,7 @@ def _counterparts(
 ) -> tuple[str, ...]:
     """Where the tree has what the head's modules are found by, most particular first; then the usual places."""
     found = import_paths(interpreter.path, world.environ, configuration.root)
-    mine = [tree.top / path.relative_to(home) for path in found if _belongs(path, (home,), (tree.top,))]
+    mine = [tree.top / path.relative_to(home) for path in found if _is_code(path, home)]
     usual = (tree.root, tree.root / "src", tree.top, tree.top / "src")
     return tuple(str(path) for path in dict.fromkeys((*mine, *usual)) if path.is_dir())
 
@@ -231,7 +230,7 @@ def _without_home(inherited: Mapping[str, str], home: Path) -> dict[str, str]:
     """`inherited` without the work tree's own places on PYTHONPATH."""
     parts = [part for part in (inherited.get("PYTHONPATH") or "").split(os.pathsep) if part]
     # A relative part starts at the workers' directory, and so leads to its counterpart by itself.
-    kept = [part for part in parts if not os.path.isabs(part) or not _belongs(Path(part).resolve(), (home,), ())]
+    kept = [part for part in parts if not os.path.isabs(part) or not _is_code(Path(part).resolve(), home)]
     return {**inherited, "PYTHONPATH": os.pathsep.join(kept)}
 
 
@@ -240,15 +239,26 @@ def _imported(arm: ArmSpec, catalogue: Catalogue) -> list[Path]:
     return [(arm.root / name).resolve() for name in dict.fromkeys((*named, *catalogue.outside))]
 
 
-def _belongs(path: Path, places: tuple[Path, ...], own: tuple[Path, ...]) -> bool:
-    """`path` is code in one of the places: not in `own`, which may lie inside, and no installed package."""
-    return not any(path.is_relative_to(place) for place in own) and any(
-        path.is_relative_to(place) and INSTALLED.isdisjoint(path.relative_to(place).parts) for place in places
-    )
+def _is_theirs(path: Path, arm: ArmSpec, other: ArmSpec) -> bool:
+    """`path` is code of `other`, the work tree or a third tree. Trees lie in the work tree, so the innermost counts."""
+    own = (arm.top, arm.place)
+    kept = next((place for place in arm.place.parents if place.name == OWN_DIRECTORY), arm.place)
+    around = [place for place in (*own, other.top, other.place, arm.home, kept) if path.is_relative_to(place)]
+    innermost = max(around, key=lambda place: len(place.parts), default=arm.top)
+    return innermost not in own and _is_code(path, innermost)
+
+
+def _is_in(path: Path, arm: ArmSpec) -> bool:
+    return path.is_relative_to(arm.top) or path.is_relative_to(arm.place)
+
+
+def _is_code(path: Path, place: Path) -> bool:
+    """`path` lies in `place` and is no installed package there."""
+    return path.is_relative_to(place) and INSTALLED.isdisjoint(path.relative_to(place).parts)
 
 
 def _mixed(arm: ArmSpec, path: Path, other: ArmSpec) -> EnvironmentLimitError:
-    whose = f"`{other.name}`" if path.is_relative_to(other.top) else "the work tree"
+    whose = f"`{other.name}`" if _is_in(path, other) else "the work tree"
     return EnvironmentLimitError(
         f"the operators of `{arm.name}` import {path}, a file of {whose}; wanted files in {arm.top} or installed "
         "ones: as it is, one version would be compared with itself",
