@@ -101,6 +101,12 @@ def test_only_the_default_branch_makes_baselines(tmp_path: Path, name: str, ref:
     assert read_event({**environ, "GITHUB_REF": ref}).recording is recording
 
 
+@pytest.mark.parametrize("payload", [{}, pull_request(), {"merge_group": {"head_sha": HEAD, "base_sha": BASE}}])
+def test_every_event_names_the_default_branch(tmp_path: Path, payload: dict[str, object]) -> None:
+    environ = job(tmp_path, "any", {**payload, "repository": {"default_branch": "trunk"}})
+    assert read_event(environ).default_branch == "trunk"
+
+
 def test_a_pull_request_makes_no_baseline_whatever_it_claims(tmp_path: Path) -> None:
     payload = {**pull_request(), "repository": {"default_branch": "main"}}
     assert not read_event({**job(tmp_path, "pull_request", payload), "GITHUB_REF": "refs/heads/main"}).recording
