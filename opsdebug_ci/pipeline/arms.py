@@ -21,6 +21,7 @@ from opsdebug_ci.execution.launch import PACKAGE
 from opsdebug_ci.model.credentials import without_secrets
 from opsdebug_ci.model.description import Catalogue
 from opsdebug_ci.model.run import Revision
+from opsdebug_ci.model.shared_probe import SHARED_PROBE_MODULE
 from opsdebug_ci.model.speed import ArmFacts
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision, work_tree
@@ -117,7 +118,8 @@ def check_separate(arm: ArmSpec, catalogue: Catalogue, other: ArmSpec) -> tuple[
     for path in _imported(arm, catalogue):
         if _is_theirs(path, arm, other) and not path.is_relative_to(PACKAGE):
             raise _mixed(arm, path, other)
-    ours = [o.name for o in catalogue.operators if o.source_file and (arm.root / o.source_file).is_relative_to(PACKAGE)]
+    own = (one for one in catalogue.operators if one.source_file and one.module != SHARED_PROBE_MODULE)
+    ours = [one.name for one in own if (arm.root / (one.source_file or "")).is_relative_to(PACKAGE)]
     if ours and _is_theirs(PACKAGE, arm, other):
         return (f"`{arm.name}` runs {len(ours)} operators of this program as it is now, first {ours[0]}",)
     return ()
