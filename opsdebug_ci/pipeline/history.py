@@ -86,10 +86,11 @@ class HistoryOutcome:
 
 
 def new_series(run: ComparisonRun) -> tuple[NewSeries, ...]:
-    """The code under test in a comparison: every series once, by all its launches."""
+    """The code under test in a comparison: every series once, by all its launches. Where there was no base to compare
+    with, it was compared with itself, as a control."""
     head = run.arms[-1].name if run.arms else ""
     found: dict[str, Comparison] = {}
-    for comparison in run.comparisons:
+    for comparison in (*run.comparisons, *run.controls):
         if any(launch.arm == head for launch in comparison.launches):
             known = found.setdefault(comparison.case.id, comparison)
             if len(comparison.launches) > len(known.launches):

@@ -122,6 +122,8 @@ def test_series_are_taken_once_by_all_their_launches() -> None:
     run = compared("double", "triple", night=Night(commit="f" * 40, ns=100.0))
     twice = replace(run, comparisons=(*run.comparisons, *run.comparisons))
     assert [(one.case.operator, len(one.minima_ns)) for one in new_series(twice)] == [("double", 4), ("triple", 4)]
+    alone = replace(run, comparisons=(), controls=run.comparisons)
+    assert len(new_series(alone)) == 2
     untimed = replace(run, comparisons=tuple(replace(one, launches=()) for one in run.comparisons))
     assert new_series(untimed) == ()
 
