@@ -83,7 +83,7 @@ def two_operators(directory: Path) -> Project:
         + OPERATOR.format(name="two", returns="x + (0.0 if x[0] == 4 else x)")
     )
     (directory / "kernels.py").write_text(text)
-    project.configure()
+    (directory / "opsdebug.toml").write_text('operators = ["kernels.py"]\nperformance = "off"\n')
     project.commit()
     return project
 
@@ -166,7 +166,7 @@ def test_a_killed_and_budgeted_run_ends_as_an_uninterrupted_one(tmp_path: Path) 
 
     # (2) the end of the budget
     world = project.world(tick_ns=10**9)
-    spent = run_stage(replace(FULL, budget_s=40.0), project.configuration(), world).document
+    spent = run_stage(replace(FULL, budget_s=25.0), project.configuration(), world).document
     judged = {each.case.id for each in spent.observations}
     assert (spent.summary.verdict, spent.summary.exit_code) == (Verdict.INCONCLUSIVE, 4)
     assert killed < judged < set(names)
@@ -311,7 +311,7 @@ def test_what_a_stopping_machine_may_have_ended_is_run_again(observation: Observ
 
 
 def test_speed_keeps_its_share_where_it_is_asked_about_within_the_same_budget(project: Project) -> None:
-    nightly, off = project.configuration(), project.configuration(performance="off")
+    nightly, off = (project.configuration(performance=asked) for asked in ("nightly", "off"))
     assert share_for_performance(FULL, nightly) == 0.4
     assert share_for_performance(FULL, off) == 0.0
     assert share_for_performance(replace(FULL, stage=Stage.SMOKE), project.configuration(performance="pr")) == 0.0
