@@ -13,6 +13,7 @@ from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.vocabulary import Verdict
 from opsdebug_ci.report import figures, rollup
 from opsdebug_ci.report.escape import md_code, md_text
+from opsdebug_ci.report.performance import performance_blocks
 from opsdebug_ci.report.text import HEADER
 
 COMMENT_LIMIT = 65_000
@@ -37,11 +38,17 @@ def markdown(document: RunDocument, marker: str = "default", limit: int = COMMEN
         limit: bytes of UTF-8. The last rung is under 1,000 bytes and is returned whatever the limit.
     """
     failures, unsettled, skipped = _failures(document, _GROUPS), _unsettled(document), _skipped(document)
+    speed, slower = (performance_blocks(document.performance, _GROUPS, folded=folded) for folded in (True, False))
     head, end = [marker_line(marker), _verdict(document)], [*_next(document)]
     rungs = (
-        [*head, *failures, *unsettled, *skipped, *_details(document), *end],
-        [*head, *failures, *unsettled, *skipped, *end],
-        [*head, *_failures(document, _FEW), "Details do not fit here: they are in the run's JSON."],
+        [*head, *failures, *speed, *unsettled, *skipped, *_details(document), *end],
+        [*head, *failures, *slower, *unsettled, *skipped, *end],
+        [
+            *head,
+            *_failures(document, _FEW),
+            *performance_blocks(document.performance, _FEW, folded=False),
+            "Details do not fit here: they are in the run's JSON.",
+        ],
         [*head, "Failures do not fit here: they are in the run's JSON."],
     )
     texts = ("\n\n".join(blocks) + "\n" for blocks in rungs)

@@ -11,6 +11,7 @@ from opsdebug_ci.model.vocabulary import Verdict
 from opsdebug_ci.report import figures, rollup
 from opsdebug_ci.report.attribution import look_command
 from opsdebug_ci.report.escape import plain
+from opsdebug_ci.report.performance import performance_sections
 from opsdebug_ci.report.readings import output_lines, short_lines
 from opsdebug_ci.report.table import aligned
 
@@ -37,6 +38,7 @@ def text(document: RunDocument, verbosity: int = 0, *, recorded: str | None = No
         [f"{str(document.summary.verdict).upper()}: {rollup.conclusion(document)}"],
         _table(document),
         _failures(document, verbosity),
+        *performance_sections(document.performance, verbosity),
         _unsettled(document, verbosity),
         _skipped(document, verbosity),
         _notes(document),

@@ -1,0 +1,139 @@
+"""What a run says of speed, as a section of its text and of its markdown.
+
+Decides what is shown before details are asked for: regressions, what could not be told, suspicions of the history, and
+of profiles only cliffs and the worst use of the device. `opsdebug compare` and `opsdebug profile` show the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsdebug_ci.model.history import HistoryReading
+from opsdebug_ci.model.performance import PerformanceDocument
+from opsdebug_ci.model.profile_document import ProfileEntry
+from opsdebug_ci.model.speed import ComparisonRun, SpeedVerdict
+from opsdebug_ci.report import compare, speed
+from opsdebug_ci.report.escape import md_text, plain
+
+LINES_SHOWN = 10
+"""Lines of a list unless more detail is asked for."""
+
+WORST_SHOWN = 3
+"""Profiled cases that are named for using little of the device."""
+
+ALARMING = (SpeedVerdict.REGRESSED, SpeedVerdict.INCONCLUSIVE)
+"""Verdicts whose operators a comment lists openly; the others are folded."""
+
+LINE_LIMIT = 400
+"""Characters of a line in markdown: a sentence with names and numbers."""
+
+
+def performance_sections(performance: PerformanceDocument | None, verbosity: int) -> list[list[str]]:
+    """Sections of the text report; none where speed was not asked about."""
+    if performance is None:
+        return []
+    run = performance.comparison
+    return [
+        [f"performance: {conclusion(performance)}"],
+        *([] if run is None else _compared(run, verbosity)),
+        _titled("history:", history_lines(performance.history), verbosity),
+        _titled("profile:", profile_lines(performance.profiles), verbosity),
+        _ending(performance),
+    ]
+
+
+def performance_blocks(performance: PerformanceDocument | None, most: int, *, folded: bool = True) -> list[str]:
+    """Blocks of markdown: regressions and what could not be told, at most so many lines each; the rest folded away."""
+    if performance is None:
+        return []
+    run = performance.comparison
+    blocks = ["### Performance", f"{md_text(conclusion(performance), LINE_LIMIT)}."]
+    for verdict in ALARMING if run is not None else ():
+        blocks += _block(compare.TITLES[verdict].capitalize(), _groups(run, verdict), most)
+    blocks += _block("Contaminated:", [] if run is None else compare.doubt_lines(run), most)
+    return [*blocks, *(_folded(performance, most) if folded else [])]
+
+
+def conclusion(performance: PerformanceDocument) -> str:
+    """What is said of speed, in one sentence."""
+    run = performance.comparison
+    if run is not None and run.comparisons:
+        return f"{str(run.comparisons[0].verdict).upper()}: {speed.conclusion(run)}"
+    profiled = len(performance.profiles)
+    return "nothing was compared" + (f"; {profiled:,} case{'' if profiled == 1 else 's'} profiled" if profiled else "")
+
+
+def history_lines(history: Sequence[HistoryReading]) -> list[str]:
+    """Series that are suspected or drift, then those whose level changed."""
+    doubtful = [one for one in history if one.suspected or one.drifting is not None]
+    changed = [one for one in history if one.changes and one not in doubtful]
+    lines = [f"{plain(one.case.name)}: {plain(one.statement)}" for one in doubtful]
+    return lines + [f"{plain(one.case.name)}: {_change(one)}" for one in changed]
+
+
+def profile_lines(profiles: Sequence[ProfileEntry]) -> list[str]:
+    """Findings, then the cases that use least of what the device could do."""
+    found = [f"{plain(one.case.name)}: {plain(finding.statement)}" for one in profiles for finding in one.findings]
+    rated = sorted(
+        ((one.utilisation, plain(one.case.name), plain(one.advice)) for one in profiles if one.utilisation is not None),
+    )
+    return found + [
+        f"{name} at {100 * used:.0f} % of its floor: {advice}" for used, name, advice in rated[:WORST_SHOWN]
+    ]
+
+
+def _change(reading: HistoryReading) -> str:
+    """The newest change of its level, with the commits it lies between."""
+    newest = reading.changes[-1]
+    where = f"between {newest.before[:7]} and {newest.after[:7]}"
+    return f"its level changed by {100 * (newest.ratio - 1):+.0f} % {where} (p {newest.p_value:.1g})"
+
+
+def _compared(run: ComparisonRun, verbosity: int) -> list[list[str]]:
+    table = compare.comparison_table(run, verbosity) if verbosity else []
+    return [table, *compare.verdict_sections(run, verbosity)]
+
+
+def _ending(performance: PerformanceDocument) -> list[str]:
+    run = performance.comparison
+    compared = (
+        []
+        if run is None
+        else [
+            *compare.doubt_lines(run),
+            speed.control_line(run, performance.alarms),
+            f"cost: {speed.cost_line(run)}",
+            *(f"note: {plain(note)}" for note in run.notes),
+        ]
+    )
+    return [*compared, *(f"note: {plain(note)}" for note in performance.notes)]
+
+
+def _titled(title: str, lines: list[str], verbosity: int) -> list[str]:
+    shown = lines if verbosity else lines[:LINES_SHOWN]
+    hidden = len(lines) - len(shown)
+    more = [f"  ... and {hidden:,} more: -v lists them"] if hidden else []
+    return [title, *(f"  {line}" for line in shown), *more] if lines else []
+
+
+def _groups(run: ComparisonRun | None, verdict: SpeedVerdict) -> list[str]:
+    if run is None:
+        return []
+    return [speed.verdict_line(group, run.arms) for group in speed.by_operator(run.comparisons, verdict)]
+
+
+def _folded(performance: PerformanceDocument, most: int) -> list[str]:
+    run = performance.comparison
+    listed = [verdict for verdict in SpeedVerdict if verdict not in ALARMING]
+    blocks = [block for verdict in listed for block in _block(f"{verdict}:".capitalize(), _groups(run, verdict), most)]
+    blocks += _block("History:", history_lines(performance.history), most)
+    blocks += _block("Profile:", profile_lines(performance.profiles), most)
+    blocks += _block("How far this can be believed:", _ending(performance), most)
+    return ["<details><summary>Performance in detail</summary>", *blocks, "</details>"] if blocks else []
+
+
+def _block(title: str, lines: Sequence[str], most: int) -> list[str]:
+    shown = [f"- {md_text(line, LINE_LIMIT)}" for line in lines[:most]]
+    hidden = len(lines) - len(shown)
+    more = [f"- and {hidden:,} more."] if hidden else []
+    return [f"{title}\n\n" + "\n".join([*shown, *more])] if lines else []
