@@ -271,4 +271,4 @@ def _document(profiled: Profiles, machine: Machine) -> ProfileDocument:
 def next_commands(entries: Sequence[ProfileEntry]) -> tuple[str, ...]:
     """Commands that show the findings again; without any, how speed is compared."""
     commands = dict.fromkeys(finding.next for entry in entries for finding in entry.findings)
-    return tuple(commands)[:NEXT_COMMANDS] or ("opsdebug compare --base REF",)
+    return tuple(commands)[:NEXT_COMMANDS] or ("opsdebug compare --base HEAD~1",)

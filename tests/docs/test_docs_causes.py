@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import opsdebug_ci
-from opsdebug_ci.cli import run
+from opsdebug_ci.cli import profile, run
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.explanation import COMPLETE
 from opsdebug_ci.plan import parse_axes
@@ -21,7 +21,8 @@ PACKAGE = Path(opsdebug_ci.__file__).parent
 PAGE = (PACKAGE.parent / "docs/causes.md").read_text(encoding="utf-8")
 SECTIONS = re.findall(r"^## `(\w+)`$", PAGE, flags=re.MULTILINE)
 LINES = re.findall(r"^\| `(\w+)` \| \S.* \|$", PAGE.split("\n## Not named yet\n")[1], flags=re.MULTILINE)
-RULES = ("judge/rules", "numerics/patterns", "numerics/variants", "worker/probes")
+RULES = ("judge/rules", "numerics/patterns", "numerics/variants", "worker/probes", "regress")
+COMMANDS = {"run": run.command, "profile": profile.command}
 LABELS = ["What", "Why", "Limits", "Confirm", "Remedy"]
 
 
@@ -57,7 +58,7 @@ def test_the_rest_stands_in_the_order_of_the_vocabulary() -> None:
 def test_a_section_says_everything_in_order(cause: str) -> None:
     text = section(cause)
     assert re.findall(r"^\*\*(\w+)\.\*\* \S", text, flags=re.MULTILINE) == LABELS
-    assert "`opsdebug run OP" in text.split("**Confirm.**")[1].split("**Remedy.**")[0]
+    assert re.search("`opsdebug (run|profile) OP", text.split("**Confirm.**")[1].split("**Remedy.**")[0])
 
 
 @pytest.mark.parametrize("cause", SECTIONS)
@@ -69,13 +70,13 @@ def test_a_remedy_shows_before_and_after(cause: str) -> None:
 
 
 def commands() -> list[str]:
-    return re.findall(r"`opsdebug (run [^`]+)`", PAGE)
+    return re.findall(rf"`opsdebug ((?:{'|'.join(COMMANDS)}) [^`]+)`", PAGE)
 
 
 @pytest.mark.parametrize("typed", commands())
 def test_a_command_is_one_the_command_line_understands(typed: str) -> None:
-    words = shlex.split(typed)[1:]
-    context = run.command.make_context("run", words)
+    name, *words = shlex.split(typed)
+    context = COMMANDS[name].make_context(name, words)
     axes = {name: context.params[name] for name in ("dims", "dtype", "seed", "inputs", "layout")}
     assert context.params["operators"] == ("OP",)
     parse_axes(**axes)

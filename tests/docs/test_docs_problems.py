@@ -55,6 +55,7 @@ VERDICTS = ["--diagnosis", "0"]
 
 RUNS = [row for row in ROWS if [words[0] for words in row.commands] == ["run"]]
 ATTRIBUTES = [row for row in ROWS if [words[0] for words in row.commands] == ["attribute"]]
+PROFILES = [row for row in ROWS if [words[0] for words in row.commands] == ["profile"]]
 STAGES = [row for row in ROWS if [words[0] for words in row.commands] == ["ci", "sql"]]
 
 
@@ -97,7 +98,7 @@ def row_named(symptom: str) -> Row:
 
 def test_every_row_is_run_by_one_of_the_tests() -> None:
     assert len(ROWS) == len(SECTIONS) == TABLE.count("\n| [") >= 5
-    assert (len(RUNS), len(ATTRIBUTES), len(STAGES)) == (len(ROWS) - 2, 1, 1)
+    assert (len(RUNS), len(ATTRIBUTES), len(STAGES), len(PROFILES)) == (len(ROWS) - 4, 1, 1, 2)
 
 
 def test_every_row_quotes_something() -> None:
@@ -129,6 +130,15 @@ def test_attribute_tells_bad_elements_from_good_ones(row: Row, tmp_path: Path) -
     code, text = called(words, planted(row, tmp_path))
     assert code == 0
     assert [quoted for quoted in row.quoted if not stands_in(quoted, text)] == [], text
+
+
+@pytest.mark.parametrize("row", PROFILES, ids=lambda row: row.anchor)
+def test_profile_says_where_the_time_goes(row: Row, tmp_path: Path) -> None:
+    (words,) = row.commands
+    code, text = called([*words, "--budget", "2"], planted(row, tmp_path))
+    assert code == 0
+    assert [quoted for quoted in row.quoted if not stands_in(quoted, text)] == [], text
+    assert (row.cause is None) == ("perf_cliff" not in text)
 
 
 @pytest.mark.parametrize("row", ATTRIBUTES, ids=lambda row: row.anchor)
