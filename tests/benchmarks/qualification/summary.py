@@ -59,7 +59,7 @@ def summary(trials: Sequence[Trial]) -> str:
         return "No trials.\n"
     rules = list(dict.fromkeys(trial.rule for trial in trials))
     table = [row(rule, [trial for trial in trials if trial.rule == rule]) for rule in rules]
-    parts = [_extent(trials), _markdown(HEADER, table), *_controls(trials), _planted(trials, rules), _alarms(trials)]
+    parts = [_extent(trials), _markdown(HEADER, table), *_controls(trials), *_planted(trials, rules), _alarms(trials)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -143,7 +143,7 @@ def _controls(trials: Sequence[Trial]) -> list[str]:
     ]
 
 
-def _planted(trials: Sequence[Trial], rules: Sequence[str]) -> str:
+def _planted(trials: Sequence[Trial], rules: Sequence[str]) -> list[str]:
     """What the waits of +10 % came to beside the base as each rule timed it: the planting is only as good as this."""
     rows = []
     for rule in rules:
@@ -154,8 +154,10 @@ def _planted(trials: Sequence[Trial], rules: Sequence[str]) -> str:
             rows.append(
                 (rule, *(f"{share:.1%}" for share in (shares[tenth], shares[len(shares) // 2], shares[~tenth])))
             )
+    if not rows:
+        return []
     title = "Planted as +10 %, beside the base's time as the rule read it:"
-    return f"{title}\n\n{_markdown(('rule', 'tenth percentile', 'median', 'ninetieth'), rows)}"
+    return [title, _markdown(("rule", "tenth percentile", "median", "ninetieth"), rows)]
 
 
 def _alarms(trials: Sequence[Trial]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import torch
-from kernels import KERNELS, arguments_of
+from kernels import FUNCTIONS, KERNELS, arguments_of
 
 from opsdebug_ci import Operator
 
@@ -16,4 +16,7 @@ def inputs(name: str, seed: int, dims: Mapping[str, int], dtype: object) -> tupl
     return arguments_of(name, seed)
 
 
-OPERATORS = [Operator(name, kernel, partial(inputs, name), {}) for name, kernel in KERNELS.items()]
+OPERATORS = [
+    Operator(name, kernel, partial(inputs, name), {"torch": FUNCTIONS[name]}) for name, kernel in KERNELS.items()
+]
+"""Each is its own reference: nothing here is about values."""
