@@ -98,7 +98,7 @@ def _tamed(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _otava() -> Mapping[str, Locate]:
-    """As it comes, and with the help of section 5.6 of our notes: tamed input, p < 1e-4, four nights after."""
+    """As it comes, and with our help: tamed input, p < 1e-4, at least four nights after a change."""
     from otava.analysis import compute_change_points  # noqa: PLC0415 - only where it is installed
 
     def plain(values: NDArray[np.float64], max_p: float = 0.001) -> list[int]:

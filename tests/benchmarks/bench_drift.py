@@ -34,7 +34,7 @@ Alarm = Callable[[NDArray[np.float64]], bool]
 
 
 def plain_anchor(values: NDArray[np.float64]) -> bool:
-    """The median of seven nights against that of the first thirty, as written in the literature of monitoring."""
+    """The median of seven nights against that of the first thirty, with the normal quantile."""
     anchor, recent = values[:ANCHOR_RUNS], values[-7:]
     error = 1.2533 * noise(anchor) * math.sqrt(1 / ANCHOR_RUNS + 1 / 7)
     return float(np.median(recent) - np.median(anchor)) - 2.33 * error > math.log(1.05)
