@@ -37,6 +37,7 @@ from opsdebug_ci.model import (
     WorstElement,
     Zone,
 )
+from opsdebug_ci.model.timing import Clocks
 
 MACHINE = Machine(
     key="m1",
@@ -55,7 +56,11 @@ CALIBRATION = Calibration(
     device="cpu",
     probes=(
         ProbeReading(probe="memcpy", size_bytes=1 << 20, samples_ns=(100, 110), bandwidth_bytes_per_s=2e10),
-        ProbeReading(probe="memcpy", size_bytes=1 << 24, samples_ns=(1600,), bandwidth_bytes_per_s=1e10),
+        ProbeReading(probe="gemm", size_bytes=3 << 18, samples_ns=(1600,), flops_per_s=2e10, dtype="float32"),
+    ),
+    clocks_before=Clocks(frequency_hz=2.5e9),
+    clocks_after=Clocks(
+        frequency_hz=2.4e9, nominal_hz=3e9, throttled=True, policy="performance", stolen=0.25, load=1.5
     ),
 )
 
