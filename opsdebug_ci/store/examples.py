@@ -47,4 +47,43 @@ EXAMPLES: tuple[ExampleQuery, ...] = (
             "from calibrations c join runs r on r.id = c.run_id group by all order by 4 desc"
         ),
     ),
+    ExampleQuery(
+        title="launch minima of every series over time, on one kind of machine each",
+        sql=(
+            'select t.operator, t.case_name, r.machine_key, r.started_at, t."commit", median(t.min_ns) as min_ns, '
+            "count(*) as launches from timings t join runs r on r.id = t.run_id "
+            "where t.arm = 'head' and t.why = 'change' and not t.contaminated and not t.throttled "
+            "group by all order by 1, 2, 3, 4"
+        ),
+    ),
+    ExampleQuery(
+        title="what was called regressed, with its interval",
+        sql=(
+            'select c.operator, c.case_name, c.base_commit, c."commit", '
+            "coalesce(c.confirm_ratio, c.screen_ratio) as ratio, coalesce(c.confirm_low, c.screen_low) as low, "
+            "coalesce(c.confirm_high, c.screen_high) as high from comparisons c "
+            "where c.verdict = 'regressed' and c.why <> 'control' order by ratio desc"
+        ),
+    ),
+    ExampleQuery(
+        title="our own false alarms: controls, and at most how often (95 %), where there was none",
+        sql=(
+            "select count(*) filter (where verdict = 'regressed') as alarms, count(*) as controls, "
+            "case when alarms = 0 and controls > 0 then 1 - pow(0.05, 1.0 / controls) end as at_most "
+            "from comparisons where why = 'control' and verdict <> 'inconclusive' and ((complete and contaminated is "
+            "null) or run_id in (select run_id from comparisons where why = 'control' and verdict = 'regressed'))"
+        ),
+    ),
+    ExampleQuery(
+        title="the worst use of the device, at the newest profile of every case",
+        sql=(
+            "select operator, case_name, arg_max(utilisation, run_id) as utilisation, arg_max(bound, run_id) as bound, "
+            "arg_max(advice, run_id) as advice from timings where round = 'profile' and utilisation is not null "
+            "group by all order by 3 limit 20"
+        ),
+    ),
+    ExampleQuery(
+        title="where the level of a series changed, and between which commits",
+        sql='select operator, case_name, c.ratio, c."before", c."after" from histories, unnest(changes) as t(c)',
+    ),
 )

@@ -203,6 +203,17 @@ def with_controls(document: RunDocument, controls: str, *, contaminated: bool = 
     return replace(document, performance=PerformanceDocument(comparison=run))
 
 
+def calm(document: RunDocument) -> RunDocument:
+    """The same with clocks that nothing held down."""
+    assert document.performance is not None and document.performance.comparison is not None
+    run = document.performance.comparison
+    first = replace(
+        run.comparisons[0], launches=tuple(replace(x, throttled=False) for x in run.comparisons[0].launches)
+    )
+    comparison = replace(run, comparisons=(first, *run.comparisons[1:]))
+    return replace(document, performance=replace(document.performance, comparison=comparison))
+
+
 def performances() -> st.SearchStrategy[PerformanceDocument]:
     """Any at all: every field any value of its type, NaN aside, which equals nothing."""
     return _of_type(PerformanceDocument).map(_told_apart)

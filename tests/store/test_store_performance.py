@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from store_documents import MACHINE, case, run_document
-from store_performance import BASE, HEAD, OLD, comparison_run, performance, performances
+from store_performance import BASE, HEAD, OLD, calm, comparison_run, performance, performances, with_controls
 
 from opsdebug_ci.errors import InternalError
 from opsdebug_ci.model import RunDocument
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import Comparing
+from opsdebug_ci.regress.alarm_bound import alarm_bound
 from opsdebug_ci.store.directory import DirectoryStore
 from opsdebug_ci.store.encoding import decode_run, encode_run
+from opsdebug_ci.store.examples import EXAMPLES
 from opsdebug_ci.store.query import query
 
 
@@ -138,3 +140,33 @@ def test_suspicions_and_change_points_can_be_asked_for(store: Path) -> None:
 def test_points_of_a_sweep_can_be_asked_for(store: Path) -> None:
     sql = "select operator, exponent, p.dims['S'], p.operator_ns from sweeps, unnest(points) as t(p)"
     assert query(store, sql).rows == (("add", 2.3, 128, 900.0),)
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("what was called regressed", ("add", "add[B=1,S=128 float32 seed=0]", BASE, HEAD, 1.11, 1.08, 1.14)),
+        (
+            "the worst use of the device",
+            ("add", "add[B=1,S=128 float32 seed=0]", 0.25, "memory", "look at the access pattern"),
+        ),
+        ("where the level of a series changed", ("add", "add[B=1,S=128 float32 seed=0]", 1.12, OLD, HEAD)),
+    ],
+)
+def test_worked_queries_find_what_is_there(store: Path, title: str, expected: tuple[object, ...]) -> None:
+    (example,) = (example for example in EXAMPLES if example.title.startswith(title))
+    assert query(store, example.sql).rows[0] == expected
+
+
+def test_worked_queries_over_time_and_false_alarms(tmp_path: Path) -> None:
+    place = tmp_path / "s"
+    for number, verdicts in enumerate(("same same", "same inconclusive")):
+        DirectoryStore(place).append(calm(with_controls(run_document("add:pass", f"r{number}"), verdicts)))
+    minima, alarms = (
+        next(example.sql for example in EXAMPLES if example.title.startswith(title))
+        for title in ("launch minima", "our own false alarms")
+    )
+    assert [row[5:] for row in query(place, minima).rows] == [(801.0, 4)]
+    ((found, controls, at_most),) = query(place, alarms).rows
+    assert (found, controls) == (0, 3)
+    assert at_most == pytest.approx(alarm_bound(0, 3).upper)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from store_documents import CALIBRATION, MACHINE, full_document, run_document
+from store_performance import calm, performance, with_controls
 
 from opsdebug_ci.errors import QueryError, StoreError
 from opsdebug_ci.store.directory import DirectoryStore
@@ -75,6 +76,10 @@ def test_columns_are_those_of_the_schema(store: Path, table: object) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.title)
 def test_every_example_runs(store: Path, example: ExampleQuery) -> None:
+    speed = run_document("add:pass", "r-speed")
+    said = performance(speed.observations[0].case, MACHINE)
+    DirectoryStore(store).append(replace(speed, performance=said))
+    DirectoryStore(store).append(calm(with_controls(run_document("add:pass", "r-calm"), "same")))
     answer = query(store, example.sql)
     if "findings" in example.sql:
         assert answer.columns == ("case_name", "cause", "confidence", "evidence")
