@@ -1,4 +1,4 @@
-"""Annotations of a run: one for each failure group, beside the operator that is wrong.
+"""Annotations of a run: one for each failure group and each regression, beside the operator that is wrong or slower.
 
 Decides what deserves one and where it goes. Pure; rendering and capping are `workflow_commands`' business.
 """
@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from opsdebug_ci.github.workflow_commands import Annotation, Level
 from opsdebug_ci.model import FAILING_VERDICTS, ObservationDocument, OperatorSource, RunDocument, Verdict
+from opsdebug_ci.model.speed import Comparison, SpeedVerdict
 
 DOUBTFUL: tuple[Verdict, ...] = (Verdict.ERROR, Verdict.INCONCLUSIVE)
 """Verdicts that need a person but do not accuse the operator."""
@@ -24,10 +25,34 @@ def annotate(document: RunDocument, workspace: PurePath) -> tuple[Annotation, ..
     sources = {source.operator: source for source in document.sources}
     errors = _first_of_each(document, FAILING_VERDICTS)
     warnings = _first_of_each(document, DOUBTFUL)
-    return tuple(
-        _annotation(level, observation, count, sources.get(observation.case.operator), workspace)
+    failed, doubtful = (
+        tuple(_annotation(level, seen, count, sources.get(seen.case.operator), workspace) for seen, count in chosen)
         for level, chosen in ((Level.ERROR, errors), (Level.WARNING, warnings))
-        for observation, count in chosen
+    )
+    slower = tuple(_slower(group, sources.get(group[0].case.operator), workspace) for group in _regressions(document))
+    return (*failed, *slower, *doubtful)
+
+
+def _regressions(document: RunDocument) -> tuple[tuple[Comparison, ...], ...]:
+    """Regressed series by operator, as they are ordered: the worst first. Those somebody accepted are left out."""
+    run = None if document.performance is None else document.performance.comparison
+    groups: dict[str, tuple[Comparison, ...]] = {}
+    for comparison in () if run is None else run.comparisons:
+        operator = comparison.case.operator
+        if comparison.verdict is SpeedVerdict.REGRESSED and operator in document.regressions:
+            groups[operator] = (*groups.get(operator, ()), comparison)
+    return tuple(groups.values())
+
+
+def _slower(group: tuple[Comparison, ...], source: OperatorSource | None, workspace: PurePath) -> Annotation:
+    worst = group[0]
+    more = f", and {len(group) - 1} more" if len(group) > 1 else ""
+    return Annotation(
+        level=Level.WARNING,
+        title=f"{worst.case.operator}: slower, needs a person",
+        message=f"{worst.statement}\n{worst.case.name}{more}\nnext: opsdebug profile {worst.case.operator}",
+        file=None if source is None else _relative(source.file, workspace),
+        line=None if source is None else source.line,
     )
 
 

@@ -57,6 +57,9 @@ class Outcome:
     failures: int
     """Cases that failed, crashed or timed out."""
 
+    regressions: int
+    """Operators that became slower and need a person."""
+
     annotations: tuple[Annotation, ...]
     """Remarks beside the code."""
 
@@ -98,7 +101,7 @@ def failed(error: OpsdebugError) -> Outcome:
 
 def _failure(exit_code: int, title: str, message: str) -> Outcome:
     remark = Annotation(level=Level.ERROR, title=title, message=message)
-    return Outcome(exit_code=exit_code, verdict=str(Verdict.ERROR), failures=0, annotations=(remark,))
+    return Outcome(exit_code=exit_code, verdict=str(Verdict.ERROR), failures=0, regressions=0, annotations=(remark,))
 
 
 def _accepted(event: Event) -> Event:
@@ -187,6 +190,7 @@ def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
         exit_code=result.exit_code or document.summary.exit_code,
         verdict=str(document.summary.verdict),
         failures=sum(counts.get(str(verdict), 0) for verdict in FAILING_VERDICTS),
+        regressions=len(document.regressions),
         summary=text,
         annotations=annotate(document, workspace),
         report=report,
@@ -199,6 +203,7 @@ def _tell(outcome: Outcome, runner: Runner, stdout: TextIO) -> None:
         outputs = {
             "verdict": outcome.verdict,
             "failures": str(outcome.failures),
+            "regressions": str(outcome.regressions),
             "exit-code": str(outcome.exit_code),
             "report-json": str(outcome.report or ""),
             "summary-md": str(outcome.summary_file or ""),

@@ -208,7 +208,7 @@ def wrong_operators_fail_the_job_after_the_outputs_are_set(consumed: Consumed) -
     failed = {case["case"]["operator"] for case in report["observations"] if case["verdict"] == "fail"}
     assert failed == {"halved\nverdict=pass", "attack"}
     assert int(outputs["failures"]) == sum(case["verdict"] == "fail" for case in report["observations"])
-    assert set(outputs) == {"verdict", "failures", "exit-code", "report-json", "summary-md"}
+    assert set(outputs) == {"verdict", "failures", "regressions", "exit-code", "report-json", "summary-md"}
 
 
 def failures_are_shown_beside_the_code(consumed: Consumed) -> None:

@@ -171,7 +171,7 @@ def test_a_passing_run(job: Job) -> None:
     assert job.step(job.ends_with(document(Verdict.PASS, job.workspace), 0)) == 0
     outputs = job.outputs
     assert outputs["verdict"] == "pass"
-    assert (outputs["failures"], outputs["exit-code"]) == ("0", "0")
+    assert (outputs["failures"], outputs["regressions"], outputs["exit-code"]) == ("0", "0", "0")
     assert json.loads(Path(outputs["report-json"]).read_bytes())["schema"] == "opsdebug.run/1"
     summary = Path(outputs["summary-md"]).read_text(encoding="utf-8")
     assert summary
@@ -192,7 +192,7 @@ def test_a_hostile_operator_name_changes_no_output_and_gives_no_command(job: Job
     data = document(Verdict.FAIL, job.workspace, name=f"{HOSTILE_NAME}\n::error::x")
     assert job.step(job.ends_with(data, 1)) == 1
     assert job.outputs["verdict"] == "fail"
-    assert set(job.outputs) == {"verdict", "failures", "exit-code", "report-json", "summary-md"}
+    assert set(job.outputs) == {"verdict", "failures", "regressions", "exit-code", "report-json", "summary-md"}
     assert len(job.commands) == 1
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 
 from opsdebug_ci.github.annotations import annotate
@@ -22,6 +23,8 @@ from opsdebug_ci.model import (
     Summary,
     Verdict,
 )
+from opsdebug_ci.model.performance import PerformanceDocument
+from opsdebug_ci.model.speed import Comparing, Comparison, ComparisonRun, SpeedVerdict
 
 WORKSPACE = PurePosixPath("/home/runner/work/kernels/kernels")
 
@@ -145,3 +148,61 @@ def test_a_windows_source_becomes_a_posix_path() -> None:
     source = OperatorSource(operator="gelu", file="D:\\a\\kernels\\kernels\\src\\gelu.py", line=1)
     (remark,) = annotate(run(observation("gelu", Verdict.FAIL), sources=(source,)), workspace)
     assert remark.file == "src/gelu.py"
+
+
+def comparison(operator: str, verdict: SpeedVerdict, statement: str) -> Comparison:
+    return Comparison(
+        case=observation(operator, Verdict.PASS).case,
+        why=Comparing.CHANGE,
+        base="base",
+        verdict=verdict,
+        statement=statement,
+        threshold=0.1,
+        base_ns=800.0,
+        head_ns=900.0,
+        screen=None,
+        confirm=None,
+    )
+
+
+def with_speed(document: RunDocument, *comparisons: Comparison, regressions: tuple[str, ...]) -> RunDocument:
+    compared = ComparisonRun(
+        arms=(),
+        comparisons=comparisons,
+        controls=(),
+        contaminated=None,
+        probe_ratio=None,
+        machine=document.run.machine,
+        processes=8,
+        duration_s=4.0,
+        seed=0,
+    )
+    return replace(document, performance=PerformanceDocument(comparison=compared), regressions=regressions)
+
+
+def test_a_regression_is_one_warning_beside_its_operator_between_errors_and_doubts() -> None:
+    document = with_speed(
+        run(
+            observation("silu", Verdict.INCONCLUSIVE, reason="the references disagree"),
+            observation("erf", Verdict.FAIL, Cause.TAIL_MASK),
+            sources=(OperatorSource(operator="gelu", file=f"{WORKSPACE}/kernels/gelu.py", line=12),),
+        ),
+        comparison("gelu", SpeedVerdict.REGRESSED, "slower: +11 % [8, 14]"),
+        comparison("gelu", SpeedVerdict.REGRESSED, "slower: +10 % [7, 13]"),
+        comparison("add", SpeedVerdict.INCONCLUSIVE, "too noisy"),
+        regressions=("gelu",),
+    )
+    first, second, third = annotate(document, WORKSPACE)
+    assert (first.title, third.title) == ("erf: tail_mask", "silu: inconclusive")
+    assert second == Annotation(
+        level=Level.WARNING,
+        title="gelu: slower, needs a person",
+        message="slower: +11 % [8, 14]\ngelu[S=129 float32], and 1 more\nnext: opsdebug profile gelu",
+        file="kernels/gelu.py",
+        line=12,
+    )
+
+
+def test_a_regression_somebody_accepted_is_no_warning() -> None:
+    slower = comparison("gelu", SpeedVerdict.REGRESSED, "slower: +11 % [8, 14]")
+    assert annotate(with_speed(run(), slower, regressions=()), WORKSPACE) == ()
