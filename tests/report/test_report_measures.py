@@ -7,6 +7,7 @@ import pytest
 from judge_notation import judged, output, quantiles, ran
 from report_notation import run_document
 
+from opsdebug_ci.report.compare import HEADER as COMPARE_HEADER
 from opsdebug_ci.report.readings import output_lines
 from opsdebug_ci.report.text import HEADER
 
@@ -41,6 +42,6 @@ def test_every_reading_is_printed_for_a_full_output():
     ]
 
 
-@pytest.mark.parametrize("name", [*HEADER[1:], *reading_names()])
+@pytest.mark.parametrize("name", [*HEADER[1:], *reading_names(), *COMPARE_HEADER[4:-1]])
 def test_number_is_defined(name):
     assert re.search(rf"(?i)(^\| |^## |, ){name}", PAGE, flags=re.MULTILINE)
