@@ -34,8 +34,8 @@ from trials import Answer, Kind, Trial, append, read
 CALIBRATIONS = 5
 """Fresh processes of the base before the first round; their median minimum is what shares are taken of."""
 
-ASV_EVERY = 3
-"""asv takes longer than all others together; not a divisor of the rotation, so that it meets every kind of round."""
+ASV_EVERY = 7
+"""asv takes longer than all others together; an odd number, so that it meets every kind of round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

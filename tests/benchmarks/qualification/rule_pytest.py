@@ -56,6 +56,9 @@ class PytestBenchmark(Rule):
     python: str
     """Interpreter that has it, torch and numpy."""
 
+    every: int = 3
+    """Asked in every third round: an odd number, so that it meets every kind of round."""
+
     @property
     def name(self) -> str:
         return "pytest-benchmark, min:10%"
