@@ -57,7 +57,7 @@ class ProbeReading:
     """Every repetition; of `launch`, time of one call averaged over many."""
 
     bandwidth_bytes_per_s: float | None = None
-    """Bytes read plus bytes written per second at the median: memcpy 2 * size, triad 3 * size. None: not its subject."""
+    """Bytes read and written per second at the median: memcpy 2 * size, triad 3 * size. None: not its subject."""
 
     flops_per_s: float | None = None
     """gemm: 2 * n**3 / shortest sample, since a peak is what can be reached, and load only takes from it. None: not its

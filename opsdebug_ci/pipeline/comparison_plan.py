@@ -1,7 +1,6 @@
 """What a comparison times in which arms: found out by looking at all of them once.
 
-Decides series, pairs of arms, calls per sample and controls. A series is timed on the same inputs in all arms: where an
-arm would make others from the same seed, it gets those of the head.
+Decides pairs of arms and controls.
 """
 
 from __future__ import annotations
@@ -14,19 +13,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.execution import Limits, WorkerPool
-from opsdebug_ci.model import Case, Catalogue, Machine, OperatorDescription
-from opsdebug_ci.model.bundle import StoredInputs
-from opsdebug_ci.model.message import KeepInputs, KeptInputs, TimeCase
-from opsdebug_ci.model.shared_probe import SHARED_PROBE
+from opsdebug_ci.model import Catalogue, Machine, OperatorDescription
 from opsdebug_ci.model.speed import Comparing, Comparison, SpeedVerdict
-from opsdebug_ci.model.timing import CaseTimed
-from opsdebug_ci.model.vocabulary import Family, Layout
+from opsdebug_ci.pipeline.arm_look import ArmLook
 from opsdebug_ci.pipeline.arms import ArmSpec, check_separate
 from opsdebug_ci.pipeline.experiment import Series, arm_pool, describe_arm
 from opsdebug_ci.pipeline.workbench import available_devices, discovery_error
-from opsdebug_ci.plan import Axes, Configuration, mismatch, select
+from opsdebug_ci.plan import Axes, Configuration, select
 from opsdebug_ci.plan.timing_cases import timing_cases
 from opsdebug_ci.report.document import case_document
 
@@ -35,15 +29,6 @@ BASE_AGAIN = "base again"
 
 CONTROL_SHARE = 0.1
 """Share of the series that are also compared with themselves, at least one."""
-
-SLOWEST_GROWN_NS = 5e7
-"""A call of grown sizes that lasts longer is not timed: 50 ms, so that a visit stays below half a second."""
-
-LOOK_S = 0.02
-"""Seconds of samples while sizing."""
-
-MOST_KEPT_BYTES = 2**30
-"""Inputs handed from the head to other arms, per series."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +134,7 @@ def make_plan(
         notes += [note for spec in specs.values() for note in spec.notes]
         machine = pools[head.name].identify()
         devices = available_devices(configuration, machine)
-        look = _Look(pools=pools, found=found, head=head.name, devices=devices, scratch=scratch)
+        look = ArmLook(pools=pools, found=found, head=head.name, devices=devices, scratch=scratch)
         return _planned(bases, head, demand, look, machine, notes)
 
 
@@ -157,7 +142,7 @@ def _planned(
     bases: Sequence[tuple[ArmSpec, Comparing]],
     head: ArmSpec,
     demand: Demand,
-    look: _Look,
+    look: ArmLook,
     machine: Machine,
     notes: list[str],
 ) -> Plan:
@@ -193,7 +178,7 @@ def _controls(duels: Sequence[Duel], seed: int) -> list[Duel]:
 
 
 def _one_sided(
-    base: str, head: str, wanted: Sequence[OperatorDescription], demand: Demand, look: _Look
+    base: str, head: str, wanted: Sequence[OperatorDescription], demand: Demand, look: ArmLook
 ) -> Iterator[Comparison]:
     for operator in wanted:
         if not look.has(base, operator.name):
@@ -220,84 +205,6 @@ def _only(
         screen=None,
         confirm=None,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """All arms, alive at once."""
-
-    pools: Mapping[str, WorkerPool]
-    """One worker each."""
-
-    found: Mapping[str, Catalogue]
-    """What each has."""
-
-    head: str
-    """Name of the head."""
-
-    devices: tuple[str, ...]
-    """Where operators run."""
-
-    scratch: Path
-    """Where inputs go."""
-
-    def operators(self, arm: str) -> tuple[OperatorDescription, ...]:
-        """What an arm has, without what all share."""
-        return tuple(o for o in self.found[arm].operators if o.name != SHARED_PROBE)
-
-    def has(self, arm: str, operator: str) -> bool:
-        """Whether an arm has an operator."""
-        return any(one.name == operator for one in self.found[arm].operators)
-
-    def series(self, operator: OperatorDescription, axes: Axes, notes: list[str]) -> Iterator[Series]:
-        """Series of an operator, sized on the head."""
-        if mismatch(operator, axes) is not None:
-            notes.append(f"{operator.name} is not timed: {mismatch(operator, axes)}")
-            return
-        cases = timing_cases(operator, axes, self.devices)
-        if not cases:
-            notes.append(f"{operator.name} is not timed: it runs on none of {', '.join(self.devices)}")
-        for number, case in enumerate(cases):
-            answer = self.pools[self.head].about(TimeCase(case=case, samples=3, visit_s=LOOK_S), CaseTimed)
-            visit = answer.visit if isinstance(answer, CaseTimed) else None
-            if visit is None:
-                notes.append(f"{case.name} is not timed: {answer.reason}")
-                return
-            if number and min(visit.samples_ns) > SLOWEST_GROWN_NS:
-                notes.append(f"{case.name} is not timed: one call takes {min(visit.samples_ns) / 1e9:.2f} s")
-                continue
-            yield Series(case=case, calls=visit.calls, inputs=self._inputs(case))
-
-    def probe(self) -> Series:
-        """What all arms share."""
-        case = next(
-            Case(operator=o.name, dims=o.dims, dtype="float32", layout=Layout.CONTIGUOUS, inputs=Family.NORMAL, seed=0)
-            for o in self.found[self.head].operators
-            if o.name == SHARED_PROBE
-        )
-        answer = self.pools[self.head].about(TimeCase(case=case), CaseTimed)
-        if not isinstance(answer, CaseTimed) or answer.visit is None:
-            raise EnvironmentLimitError(
-                f"softmax of {dict(case.dims)} could not be timed here: {answer.reason}", next_step="opsdebug doctor"
-            )
-        return Series(case=case, calls=answer.visit.calls)
-
-    def _inputs(self, case: Case) -> StoredInputs | None:
-        """The head's inputs, where some arm makes others."""
-        tables = {
-            kept.table.digest
-            for name, pool in self.pools.items()
-            if self.has(name, case.operator)
-            for kept in [pool.about(KeepInputs(case=case, directory=str(self.scratch), most_bytes=0), KeptInputs)]
-            if isinstance(kept, KeptInputs) and kept.table is not None
-        }
-        if len(tables) <= 1:
-            return None
-        request = KeepInputs(case=case, directory=str(self.scratch), most_bytes=MOST_KEPT_BYTES)
-        kept = self.pools[self.head].about(request, KeptInputs)
-        if not isinstance(kept, KeptInputs) or kept.table is None or not kept.written:
-            return None
-        return StoredInputs(table=kept.table, directory=str(self.scratch))
 
 
 def _described(pool: WorkerPool, spec: ArmSpec) -> Catalogue:

@@ -1,7 +1,7 @@
 """What a stage says of speed, once values are judged and its workers have ended.
 
-(1) compare with the baseline commit, every night with older ones too; (2) hold the times against the stored history,
-and compare for certain what it doubts; (3) profile every operator, every night. Verdicts on values stay as they are.
+(1) compare with the baseline commit, every night with older ones too. Every night as well (2) profile every operator,
+(3) hold the times against the stored history, and compare for certain what it doubts. Verdicts on values stay.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import TypeVar
 
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.performance import PerformanceDocument
-from opsdebug_ci.model.speed import ComparisonRun, SpeedVerdict
+from opsdebug_ci.model.speed import ComparisonRun
 from opsdebug_ci.model.vocabulary import Gate, Verdict
+from opsdebug_ci.pipeline.acceptance import needing_person
 from opsdebug_ci.pipeline.compare import threshold_of
 from opsdebug_ci.pipeline.comparison_document import alarms_so_far
 from opsdebug_ci.pipeline.history import Circumstances, HistoryOutcome, new_series, read_history
@@ -22,10 +23,16 @@ from opsdebug_ci.pipeline.profile import Deadline, ProfileSelection, measure, pl
 from opsdebug_ci.pipeline.speed_comparison import certain, compared
 from opsdebug_ci.pipeline.speed_question import SpeedQuestion
 from opsdebug_ci.pipeline.workbench import workbench
+from opsdebug_ci.plan.commit_time import commit_time
+from opsdebug_ci.regress.alarm_bound import one_sidedness
+from opsdebug_ci.store.alarms import directions
 from opsdebug_ci.store.series import accepted_levels
 
 COMPARISON, PROFILE = "comparison", "profile"
 """Sections of the journal; each is kept as a whole, under its own name, once it is complete."""
+
+PROFILE_SHARE = 0.7
+"""Of what the comparison left of the time for speed, what profiles get; the rest is for what history doubts."""
 
 Part = TypeVar("Part", ComparisonRun, PerformanceDocument)
 
@@ -34,45 +41,33 @@ def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
     """Everything this stage says of speed."""
     notes: list[str] = []
     run = _once(question, COMPARISON, ComparisonRun, lambda: compared(question, notes))
-    history = _history(question, run)
+    profiled = _once(question, PROFILE, PerformanceDocument, lambda: _profiled(question)) if question.nightly else None
+    document = profiled or PerformanceDocument()
+    history = _history(question, run, document)
     if run is not None and history is not None:
         run = certain(question, run, history.doubts, notes)
-    document = PerformanceDocument(
+    told = directions(question.location)
+    lopsided = one_sidedness(told.regressed, told.faster)
+    return replace(
+        document,
         comparison=run,
         history=() if history is None else history.readings,
         alarms=None if run is None else alarms_so_far(run, question.configuration),
-        notes=tuple(notes),
-    )
-    profiled = _once(question, PROFILE, PerformanceDocument, lambda: _profiled(question)) if question.nightly else None
-    if profiled is None:
-        return document
-    return replace(
-        document,
-        peaks=profiled.peaks,
-        profiles=profiled.profiles,
-        sweeps=profiled.sweeps,
-        notes=(*notes, *profiled.notes),
+        notes=(*notes, *document.notes, *([] if lopsided is None else [lopsided])),
     )
 
 
 def with_performance(document: RunDocument, performance: PerformanceDocument, question: SpeedQuestion) -> RunDocument:
     """The run with what it says of speed. An operator that regressed, and that nobody accepted, fails the gate."""
     accepted = accepted_levels(question.location, question.began.at)
-    regressed = tuple(name for name in regressed_operators(performance) if name not in accepted)
+    root = question.configuration.root
+    regressed = needing_person(performance, accepted, lambda commit: commit_time(root, commit))
     summary = document.summary
     if regressed and question.configuration.gate is not Gate.NEVER:
         summary = replace(summary, verdict=Verdict.FAIL, exit_code=1)
     elif question.nightly and not _complete(performance) and summary.exit_code == 0:
         summary = replace(summary, verdict=Verdict.INCONCLUSIVE, exit_code=4)
     return replace(document, performance=performance, regressions=regressed, summary=summary)
-
-
-def regressed_operators(performance: PerformanceDocument) -> tuple[str, ...]:
-    """Operators that need a person, each once, the worst first."""
-    run = performance.comparison
-    comparisons = () if run is None else run.comparisons
-    regressed = (one for one in comparisons if one.verdict is SpeedVerdict.REGRESSED)
-    return tuple(dict.fromkeys(one.case.operator for one in regressed))
 
 
 def _complete(performance: PerformanceDocument) -> bool:
@@ -94,7 +89,9 @@ def _once(question: SpeedQuestion, section: str, kind: type[Part], make: Callabl
     return made
 
 
-def _history(question: SpeedQuestion, run: ComparisonRun | None) -> HistoryOutcome | None:
+def _history(
+    question: SpeedQuestion, run: ComparisonRun | None, profiled: PerformanceDocument
+) -> HistoryOutcome | None:
     if run is None or not question.nightly:
         return None
     revision = question.revision
@@ -105,13 +102,14 @@ def _history(question: SpeedQuestion, run: ComparisonRun | None) -> HistoryOutco
         commit="" if revision.dirty else revision.commit,
         tree="" if revision.dirty else revision.tree,
         calibrations=question.calibrations,
+        bounds={entry.case.id: entry.floor.bound for entry in profiled.profiles if entry.floor is not None},
     )
     return read_history(question.location, new_series(run), circumstances)
 
 
 def _profiled(question: SpeedQuestion) -> PerformanceDocument:
     configuration, world = question.configuration, question.world
-    left_s = question.budget.remaining_s()
+    left_s = question.budget.share("profiles", PROFILE_SHARE).remaining_s()
     with workbench(configuration, world, workers=1, threads=1) as bench:
         planned = plan_profiles(ProfileSelection(patterns=question.selection.patterns), bench)
         found = measure(planned, bench, configuration, world, Deadline(world, None if math.isinf(left_s) else left_s))

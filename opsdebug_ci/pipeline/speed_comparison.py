@@ -25,8 +25,8 @@ from opsdebug_ci.regress.rule import SEVERITY
 COMPARISON_SHARE = 0.5
 """Of the time for speed, what the comparison gets every night; the rest is for what history doubts and for profiles."""
 
-DOUBT_SHARE = 0.3
-"""Of what is left then, what comparing doubts gets."""
+DOUBT_SHARE = 0.5
+"""Of what is left in the end, what comparing each doubt gets."""
 
 AGAIN = "head again"
 """Name of the arm that stands for a base where there is none: the code under test in other processes."""

@@ -47,6 +47,7 @@ OTHER_ERRORS = {
     "operators.discovery": {"ImportError": "caught beside it: a file that is no module is told like one that fails"},
     "execution.boot": {"ImportError": "runs before the package can be imported"},
     "worker.launches": {"OperatorFault": "carries the operator's own exception", "NotAnOutput": "a fact, no error"},
+    "worker.timed_case": {"NotTimed": "a fact about a case, no error"},
     "worker.references": {"NotLiftable": "a fact about a reference, no error"},
     "worker.watched_runs": {"Inconstant": "a fact about a reference, no error"},
     "store.directory": {"NotADirectoryError": "told by the handler of every other reason not to write there"},

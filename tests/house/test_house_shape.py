@@ -22,6 +22,7 @@ LOOSE_DATACLASSES = {
     "inputs.generator.Stream": "one field, its key",
     "numerics.noise._SumErrors": "a memory of sizes, filled while noise is drawn",
     "numerics.spread._Samples": "a fold over noisy runs, in place because its tensors are large",
+    "pipeline.experiment.Records": "a memory of launches, filled while they are made",
     "worker.isolation._Setting": "a table of pairs, read and write",
     "worker.references.ReferenceAnswers": "filled while references are asked one by one, and dies with the case",
 }

@@ -1,4 +1,4 @@
-"""Table `calibrations`: what the probes of the machine measured during a run: one row per device, probe, size, dtype."""
+"""Table `calibrations`: what the probes of the machine measured; one row per run, device, probe, size and dtype."""
 
 from __future__ import annotations
 

@@ -1,0 +1,110 @@
+"""Looking at the arms of a comparison once: which operators each has, how many calls make a sample, the same inputs.
+
+Decides which series can be timed. A series is timed on the same inputs in all arms: where an arm would make others from
+the same seed, it gets those of the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdebug_ci.errors import EnvironmentLimitError
+from opsdebug_ci.execution import WorkerPool
+from opsdebug_ci.model import Case, Catalogue, OperatorDescription
+from opsdebug_ci.model.bundle import StoredInputs
+from opsdebug_ci.model.message import KeepInputs, KeptInputs, TimeCase
+from opsdebug_ci.model.shared_probe import SHARED_PROBE
+from opsdebug_ci.model.timing import CaseTimed
+from opsdebug_ci.model.vocabulary import Family, Layout
+from opsdebug_ci.pipeline.experiment import Series
+from opsdebug_ci.plan import Axes, mismatch
+from opsdebug_ci.plan.timing_cases import timing_cases
+
+SLOWEST_GROWN_NS = 5e7
+"""A call of grown sizes that lasts longer is not timed: 50 ms, so that a visit stays below half a second."""
+
+LOOK_S = 0.02
+"""Seconds of samples while sizing."""
+
+MOST_KEPT_BYTES = 2**30
+"""Inputs handed from the head to other arms, per series."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmLook:
+    """All arms, alive at once."""
+
+    pools: Mapping[str, WorkerPool]
+    """One worker each."""
+
+    found: Mapping[str, Catalogue]
+    """What each has."""
+
+    head: str
+    """Name of the head."""
+
+    devices: tuple[str, ...]
+    """Where operators run."""
+
+    scratch: Path
+    """Where inputs go."""
+
+    def operators(self, arm: str) -> tuple[OperatorDescription, ...]:
+        """What an arm has, without what all share."""
+        return tuple(o for o in self.found[arm].operators if o.name != SHARED_PROBE)
+
+    def has(self, arm: str, operator: str) -> bool:
+        """Whether an arm has an operator."""
+        return any(one.name == operator for one in self.found[arm].operators)
+
+    def series(self, operator: OperatorDescription, axes: Axes, notes: list[str]) -> Iterator[Series]:
+        """Series of an operator, sized on the head."""
+        if mismatch(operator, axes) is not None:
+            notes.append(f"{operator.name} is not timed: {mismatch(operator, axes)}")
+            return
+        cases = timing_cases(operator, axes, self.devices)
+        if not cases:
+            notes.append(f"{operator.name} is not timed: it runs on none of {', '.join(self.devices)}")
+        for number, case in enumerate(cases):
+            answer = self.pools[self.head].about(TimeCase(case=case, samples=3, visit_s=LOOK_S), CaseTimed)
+            visit = answer.visit if isinstance(answer, CaseTimed) else None
+            if visit is None:
+                notes.append(f"{case.name} is not timed: {answer.reason}")
+                return
+            if number and min(visit.samples_ns) > SLOWEST_GROWN_NS:
+                notes.append(f"{case.name} is not timed: one call takes {min(visit.samples_ns) / 1e9:.2f} s")
+                continue
+            yield Series(case=case, calls=visit.calls, inputs=self._inputs(case))
+
+    def probe(self) -> Series:
+        """What all arms share."""
+        case = next(
+            Case(operator=o.name, dims=o.dims, dtype="float32", layout=Layout.CONTIGUOUS, inputs=Family.NORMAL, seed=0)
+            for o in self.found[self.head].operators
+            if o.name == SHARED_PROBE
+        )
+        answer = self.pools[self.head].about(TimeCase(case=case), CaseTimed)
+        if not isinstance(answer, CaseTimed) or answer.visit is None:
+            raise EnvironmentLimitError(
+                f"softmax of {dict(case.dims)} could not be timed here: {answer.reason}", next_step="opsdebug doctor"
+            )
+        return Series(case=case, calls=answer.visit.calls)
+
+    def _inputs(self, case: Case) -> StoredInputs | None:
+        """The head's inputs, where some arm makes others."""
+        tables = {
+            kept.table.digest
+            for name, pool in self.pools.items()
+            if self.has(name, case.operator)
+            for kept in [pool.about(KeepInputs(case=case, directory=str(self.scratch), most_bytes=0), KeptInputs)]
+            if isinstance(kept, KeptInputs) and kept.table is not None
+        }
+        if len(tables) <= 1:
+            return None
+        request = KeepInputs(case=case, directory=str(self.scratch), most_bytes=MOST_KEPT_BYTES)
+        kept = self.pools[self.head].about(request, KeptInputs)
+        if not isinstance(kept, KeptInputs) or kept.table is None or not kept.written:
+            return None
+        return StoredInputs(table=kept.table, directory=str(self.scratch))
