@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
@@ -33,6 +34,9 @@ COMPARISON, PROFILE = "comparison", "profile"
 
 PROFILE_SHARE = 0.7
 """Of what the comparison left of the time for speed, what profiles get; the rest is for what history doubts."""
+
+LOOKS = 3
+"""Operators that regressed whose profile is proposed next."""
 
 Part = TypeVar("Part", ComparisonRun, PerformanceDocument)
 
@@ -67,7 +71,14 @@ def with_performance(document: RunDocument, performance: PerformanceDocument, qu
         summary = replace(summary, verdict=Verdict.FAIL, exit_code=1)
     elif question.nightly and not _complete(performance) and summary.exit_code == 0:
         summary = replace(summary, verdict=Verdict.INCONCLUSIVE, exit_code=4)
-    return replace(document, performance=performance, regressions=regressed, summary=summary)
+    looks = tuple(f"opsdebug profile {shlex.quote(name)}" for name in regressed[:LOOKS])
+    return replace(
+        document,
+        performance=performance,
+        regressions=regressed,
+        summary=summary,
+        next=(*looks, *document.next) if document.summary.exit_code == 0 else (*document.next, *looks),
+    )
 
 
 def _complete(performance: PerformanceDocument) -> bool:
