@@ -38,7 +38,7 @@ def main() -> None:
     """Measure on the current accelerator, and print."""
     device = torch.accelerator.current_accelerator(check_available=True)
     if device is None:
-        print("no accelerator here: nothing was measured, and nothing is claimed")
+        print("no accelerator here: nothing was measured, and nothing is claimed")  # noqa: T201 - a script shows
         return
     found = calibrate(device.type)
     show(
@@ -56,7 +56,7 @@ def main() -> None:
             for probe in found.probes
         ],
     )
-    print(f"clocks before {found.clocks_before}, after {found.clocks_after}")
+    print(f"clocks before {found.clocks_before}, after {found.clocks_after}")  # noqa: T201 - a script shows
     show(
         f"Profiles on {device.type}",
         ("operator", "warm us", "cold us", "launch", "execute", "sync", "GB/s", "TFLOP/s", "how"),

@@ -185,7 +185,8 @@ def test_calibrate_needs_no_configuration(tmp_path: Path) -> None:
     assert [calibration["device"] for calibration in found["calibrations"]] == ["cpu"]
     probes = found["calibrations"][0]["probes"]
     assert probes
-    assert all(probe["size_bytes"] > 0 and min(probe["samples_ns"]) > 0 for probe in probes)
+    assert {probe["probe"] for probe in probes} == {"memcpy", "triad", "gemm", "launch"}
+    assert all(min(probe["samples_ns"]) > 0 for probe in probes)
     assert found["machine"]["torch"]
 
 

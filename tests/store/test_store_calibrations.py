@@ -7,7 +7,8 @@ from pathlib import Path
 from store_documents import CALIBRATION, run_document
 
 from opsdebug_ci.model import Calibration
-from opsdebug_ci.store import DirectoryStore, query
+from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.query import query
 
 
 def test_every_probe_has_a_row_with_its_own_measure_and_the_clocks(tmp_path: Path) -> None:
