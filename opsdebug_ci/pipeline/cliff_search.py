@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 from opsdebug_ci.execution import WorkerPool
@@ -117,10 +118,12 @@ class CliffSearch:
 
     def _values(self, again: str) -> list[Finding]:
         """The entry's values against tame ones, or other values against everyday ones."""
-        base = self.base.case
+        base = self.cases.around
         found = self._tamed(again) if self.cases.own_values else []
+        everyday = self._timed([base]) if self.cases.families else []
         for case in self.cases.families:
-            found += self._twice([case, base], _value(f"{case.inputs} values", rerun(case, command="profile")))
+            judge = _value(f"{case.inputs} values", rerun(case, command="profile"))
+            found += self._again(judge, [*self._timed([case]), *everyday], partial(self._timed, [case, base]))
         return found
 
     def _tamed(self, again: str) -> list[Finding]:

@@ -25,6 +25,10 @@ from opsdebug_ci.plan.sizes import WORK_LIMIT, grown, largest_tensor
 GROWN_ELEMENTS = 2**20
 """Elements of the largest tensor of grown sizes: 4 MiB of float32, beyond a core's own caches."""
 
+SEARCH_ELEMENTS = 2**18
+"""The same of cases in which cliffs are looked for: 1 MiB of float32 takes some 0.1 ms, so that a multiple of it
+shows, and two dozen such cases are made and timed in a few seconds."""
+
 POINTS = 5
 """Sizes of a sweep, each twice the one before: three steps to judge, and one below in which the fixed cost shows."""
 
@@ -59,6 +63,9 @@ class ProfileCases:
     entries: tuple[Case, ...]
     """What is shown; at least one."""
 
+    around: Case
+    """What the others differ from: the last entry, or the same at a size between its own and the grown one."""
+
     sweeps: tuple[SizeCases, ...] = ()
     """Sizes that double."""
 
@@ -66,10 +73,10 @@ class ProfileCases:
     """Sizes that differ by one or two."""
 
     layouts: tuple[Case, ...] = ()
-    """The last entry in other layouts."""
+    """The same in other layouts."""
 
     families: tuple[Case, ...] = ()
-    """The last entry with other values."""
+    """The same with other values."""
 
     own_values: bool = False
     """A callable makes the values, so they can only be tamed."""
@@ -79,7 +86,7 @@ class ProfileCases:
 
     @property
     def base(self) -> Case:
-        """What the others differ from."""
+        """The last entry."""
         return self.entries[-1]
 
 
@@ -99,16 +106,17 @@ def profile_cases(description: OperatorDescription, axes: Axes, device: str) -> 
     if problem:
         raise UsageError(f"operator `{description.name}`: {problem}", next_step=MISMATCH_STEP)
     entries = _entries(description, axes, device)
-    base = entries[-1]
+    around = replace(entries[-1], dims=_sizes(description, axes, SEARCH_ELEMENTS)[-1])
     upward = not (description.own_inputs or axes.dims)
     varying = tuple(name for name in description.dims if description.own_inputs or name not in description.fixed_dims)
     shown = _in_tensors(description, varying)
     return ProfileCases(
         entries=entries,
-        sweeps=tuple(_sweeps(description, base, shown, upward=upward)),
-        neighbours=tuple(_neighbours(base, shown, upward=upward)),
-        layouts=() if axes.layouts else tuple(_in_layouts(description, base)),
-        families=() if axes.families else tuple(_in_families(description, base)),
+        around=around,
+        sweeps=tuple(_sweeps(description, around, shown, upward=upward)),
+        neighbours=tuple(_neighbours(around, shown, upward=upward)),
+        layouts=() if axes.layouts else tuple(_in_layouts(description, around)),
+        families=() if axes.families else tuple(_in_families(description, around)),
         own_values=description.own_inputs,
         downward=not upward,
     )
@@ -127,18 +135,20 @@ def _entries(description: OperatorDescription, axes: Axes, device: str) -> tuple
             seed=next(iter(axes.seeds), 0),
             device=device,
         )
-        for dtype, dims, layout in product(dtypes, _sizes(description, axes), axes.layouts or (everyday,))
+        for dtype, dims, layout in product(
+            dtypes, _sizes(description, axes, GROWN_ELEMENTS), axes.layouts or (everyday,)
+        )
         for family in axes.families or families_of(description, dtype)[:1]
     )
 
 
-def _sizes(description: OperatorDescription, axes: Axes) -> tuple[dict[str, int], ...]:
+def _sizes(description: OperatorDescription, axes: Axes, elements: int) -> tuple[dict[str, int], ...]:
     own = {**description.dims, **axes.dims}
     shapes = tuple(parse_shape(tensor.shape) for tensor in description.tensors)
     varying = _in_tensors(description, tuple(name for name in own if name not in description.fixed_dims))
     if axes.dims or not shapes or not varying or 0 in own.values():
         return (own,)
-    larger = grown(own, varying, shapes, GROWN_ELEMENTS)
+    larger = grown(own, varying, shapes, elements)
     return (own,) if larger == own else (own, larger)
 
 
@@ -167,9 +177,9 @@ def _top(description: OperatorDescription, own: dict[str, int], dim: str) -> int
     """The largest size of `dim`, the others at their own, at which tensors stay small."""
     shapes = tuple(parse_shape(tensor.shape) for tensor in description.tensors)
     size = own[dim]
-    while size and size < 2 * GROWN_ELEMENTS:
+    while size and size < 2 * SEARCH_ELEMENTS:
         larger = {**own, dim: 2 * size}
-        if largest_tensor(larger, shapes) > GROWN_ELEMENTS or math.prod(larger.values()) > WORK_LIMIT:
+        if largest_tensor(larger, shapes) > SEARCH_ELEMENTS or math.prod(larger.values()) > WORK_LIMIT:
             break
         size *= 2
     return size

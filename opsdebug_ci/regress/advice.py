@@ -19,12 +19,10 @@ LOW, HIGH = 0.30, 0.60
 LAUNCH_BOUND = 0.50
 """Share of launching from which it is what the time is lost to."""
 
-ASLEEP = 0.50
-"""Share of time the processor works below which a call waits, relative to the reference's share in the same minute; a
-busy machine takes time away from both."""
-
-ASLEEP_ALONE = 0.20
-"""The same without a reference: on a core shared with four others a process that never waits still gets a fifth."""
+ASLEEP = 0.20
+"""Share of time the processor works below which a call waits: on a core shared with four others a process that never
+waits still gets a fifth. It is relative to the reference's share, where there is one: a busy machine takes time away
+from both, though not evenly within so few milliseconds."""
 
 SLOW_FIRST_NS = 50_000_000.0
 """First call that is told, if it is SLOW_FIRST times a later one; ns."""
@@ -108,7 +106,7 @@ def is_asleep(watch: Stopwatch, reference: Stopwatch | None) -> bool:
     if watch.cpu_share is None:
         return False
     theirs = None if reference is None else reference.cpu_share
-    return watch.cpu_share < (ASLEEP_ALONE if theirs is None else ASLEEP * min(theirs, 1.0))
+    return watch.cpu_share < ASLEEP * (1.0 if theirs is None else min(theirs, 1.0))
 
 
 def _share(parts: Parts) -> float:
@@ -123,11 +121,18 @@ def _explanation(utilisation: float, roof: Roof | None, traffic: Traffic | None,
         return cache if roof.cached and floor.bound is BoundBy.MEMORY else None
     if floor.bound is BoundBy.COMPUTE:
         return "above 100 %: the stated flops are too many, or the peak is too low"
+    return f"above 100 %: {_too_fast(roof, traffic)}"
+
+
+def _too_fast(roof: Roof, traffic: Traffic) -> str:
+    """Why data may move faster than memory allows."""
     if traffic.stated_bytes is not None:
-        return "above 100 %: the stated bytes are too many, or they stay in a cache"
+        return "the stated bytes are too many, or they stay in a cache"
     if traffic.written_bytes == 0:
-        return "above 100 %: its output is a view, so nothing is moved"
-    return "above 100 %: it does not touch all of its data, its data stay in a cache, or it is computed later"
+        return "its output is a view, so nothing is moved"
+    if roof.cached:
+        return "it moves data faster than the probes did in that cache, or does not touch all of them"
+    return "its data stay in a cache larger than those measured, it does not touch all of them, or computes later"
 
 
 def _advice(

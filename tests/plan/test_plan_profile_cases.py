@@ -10,7 +10,7 @@ from plan_notation import described
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.vocabulary import Family, Layout
 from opsdebug_ci.plan import Axes
-from opsdebug_ci.plan.profile_cases import GROWN_ELEMENTS, profile_cases
+from opsdebug_ci.plan.profile_cases import SEARCH_ELEMENTS, profile_cases
 
 
 def planned(description, **axes):
@@ -28,6 +28,7 @@ def test_its_own_sizes_and_the_same_ones_grown_are_shown():
         (Layout.CONTIGUOUS, Family.NORMAL, "float32")
     }
     assert found.base is found.entries[1]
+    assert found.around.dims == {"B": 64, "H": 2048}
 
 
 def test_a_large_operator_is_not_grown():
@@ -37,19 +38,19 @@ def test_a_large_operator_is_not_grown():
 def test_single_dims_double_up_to_what_stays_small():
     found = planned(described("f(x: B H)", B=2, H=64))
     assert sizes(found.sweeps) == [
-        ("H", [2**15, 2**16, 2**17, 2**18, 2**19]),
-        ("B", [2**10, 2**11, 2**12, 2**13, 2**14]),
+        ("H", [2**13, 2**14, 2**15, 2**16, 2**17]),
+        ("B", [2**8, 2**9, 2**10, 2**11, 2**12]),
     ]
-    assert all(case.dims["B"] * case.dims["H"] <= GROWN_ELEMENTS for sweep in found.sweeps for case in sweep.cases)
+    assert all(case.dims["B"] * case.dims["H"] <= SEARCH_ELEMENTS for sweep in found.sweeps for case in sweep.cases)
     assert not found.downward
 
 
 def test_neighbours_lie_around_the_shown_sizes():
     found = planned(described("f(x: B H)", B=2, H=60))
     assert sizes(found.neighbours) == [
-        ("H", [3839, 3840, 3841]),
-        ("H", [2047, 2048]),
-        ("B", [127, 128, 129]),
+        ("H", [1919, 1920, 1921]),
+        ("H", [1023, 1024]),
+        ("B", [63, 64, 65]),
     ]
 
 

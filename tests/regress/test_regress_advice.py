@@ -77,7 +77,7 @@ def test_data_in_a_cache_are_held_against_the_cache():
     [
         (traffic(10 * MB, stated=20 * MB), "the stated bytes are too many"),
         (traffic(10 * MB), "its output is a view"),
-        (traffic(10 * MB, 10 * MB), "does not touch all of its data"),
+        (traffic(10 * MB, 10 * MB), "a cache larger than those measured"),
         (traffic(10, 10, flops=1e12), "the stated flops are too many"),
     ],
 )
@@ -97,6 +97,7 @@ def test_one_that_sleeps_is_told_and_one_on_a_busy_machine_is_not():
     assert is_asleep(asleep, watch(1000, cpu_share=0.9)) and is_asleep(asleep, None)
     assert not is_asleep(busy, watch(1000, cpu_share=0.5))
     assert not is_asleep(busy, None)
+    assert not is_asleep(watch(4e6, cpu_share=0.49), watch(1000, cpu_share=1.0))
     assert not is_asleep(watch(4e6, cpu_share=None), None)
     assert judged(4e6, MB, operator=asleep).advice.startswith("sleeps: the processor works 2% of the time")
 
