@@ -34,6 +34,15 @@ MOST_LAUNCHES = 16
 CONFIRM_LAUNCHES = 8
 """Fresh launches per arm of what showed, more where so many operators need a smaller p."""
 
+SCREENING_SHARE = 0.6
+"""Of the budget, what screening may take: what shows must be confirmed in the rest."""
+
+STARTING_S = 4.0
+"""Seconds it takes to start the processes of a launch, as measured on two cores with torch."""
+
+PAIR_S = 0.35
+"""Seconds that the four visits of a pair take in one launch, as measured."""
+
 SECOND_NS = 1_000_000_000
 
 
@@ -70,8 +79,7 @@ def compare_arms(
         began_ns = means.world.monotonic_ns()
         plan = make_plan(bases, head, demand, means.configuration, Path(scratch))
         run = _Run(plan, demand.seed, means, began_ns)
-        run.screen()
-        run.confirm()
+        run.measure()
         return run.result()
 
 
@@ -96,22 +104,36 @@ class _Run:
         self._complete = True
         self._longest_s = 0.0
 
-    def screen(self) -> None:
-        """Every series; then again, twice as often, those whose noise hides their threshold."""
-        self._launch(Round.SCREEN, self._plan.duels, SCREEN_LAUNCHES)
+    def measure(self) -> None:
+        """Screen, confirm what showed; then screen again, twice as often, whose noise hides the threshold."""
+        self._launch(Round.SCREEN, self._affordable(), SCREEN_LAUNCHES)
+        self._confirm()
         launches = SCREEN_LAUNCHES
         while launches < MOST_LAUNCHES and self._complete:
             noisy = [duel for duel in self._plan.duels if self._noisy(duel)]
             if not noisy:
-                return
+                break
             self._launch(Round.SCREEN, noisy, launches)
             launches *= 2
+        self._confirm()
 
-    def confirm(self) -> None:
-        """What showed, in fresh launches."""
+    def _confirm(self) -> None:
+        """What showed and was not confirmed yet, in fresh launches."""
         shown = [duel for duel in self._plan.duels if self._shown(duel)]
         if shown:
             self._launch(Round.CONFIRM, shown, launches_needed(self._plan.operators, CONFIRM_LAUNCHES))
+
+    def _affordable(self) -> Sequence[Duel]:
+        """All pairs; where the budget is too small to screen them, as many as fit, of declared sizes first."""
+        duels, budget_s = self._plan.duels, self._means.budget_s
+        if budget_s is None:
+            return duels
+        visits_s = SCREENING_SHARE * budget_s / SCREEN_LAUNCHES - STARTING_S
+        most = max(1, int(visits_s / PAIR_S))
+        if len(duels) <= most:
+            return duels
+        self._complete = False
+        return sorted(duels, key=lambda duel: self._plan.duels.index(duel) if duel.series.first else len(duels))[:most]
 
     def result(self) -> ComparisonRun:
         """What it comes to."""
@@ -157,11 +179,13 @@ class _Run:
 
     def _noisy(self, duel: Duel) -> bool:
         effect = measured(duel, self._records, Round.SCREEN)
-        return effect is not None and not settled(effect, self._threshold(duel))
+        confirmed = measured(duel, self._records, Round.CONFIRM)
+        return effect is not None and confirmed is None and not settled(effect, self._threshold(duel))
 
     def _shown(self, duel: Duel) -> bool:
         effect = measured(duel, self._records, Round.SCREEN)
-        return effect is not None and routed(effect, self._threshold(duel))
+        confirmed = measured(duel, self._records, Round.CONFIRM)
+        return effect is not None and confirmed is None and routed(effect, self._threshold(duel))
 
 
 def _due(duels: Sequence[Duel]) -> list[Due]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from opsdebug_ci.errors import UsageError
-from opsdebug_ci.model.controls import count_controls
+from opsdebug_ci.errors import OpsdebugError, UsageError
+from opsdebug_ci.model.controls import ControlCount, count_controls
 from opsdebug_ci.model.speed import (
     COMPARE_SCHEMA,
     AlarmBound,
@@ -95,7 +95,11 @@ def alarms_so_far(run: ComparisonRun, configuration: Configuration) -> AlarmBoun
     """Our own false-alarm rate, by the controls that are stored and those of this run."""
     directory = configuration.store_directory
     location = configuration.store if directory is None else str(directory)
-    count = alarm_counts(location) + count_controls(run)
+    try:
+        stored = alarm_counts(location)
+    except OpsdebugError:  # a store that cannot be read has nothing to say of alarms, and the comparison stands
+        stored = ControlCount(alarms=0, of=0)
+    count = stored + count_controls(run)
     return alarm_bound(count.alarms, count.of) if count.of else None
 
 

@@ -21,6 +21,7 @@ from opsdebug_ci.pipeline.arms import ArmSpec, check_separate
 from opsdebug_ci.pipeline.experiment import Series, arm_pool, describe_arm
 from opsdebug_ci.pipeline.workbench import available_devices, discovery_error
 from opsdebug_ci.plan import Axes, Configuration, select
+from opsdebug_ci.plan.selection import matches_any
 from opsdebug_ci.plan.timing_cases import timing_cases
 from opsdebug_ci.report.document import case_document
 
@@ -185,7 +186,7 @@ def _one_sided(
             yield _only(operator, look.devices, base, SpeedVerdict.NEW, f"new: {base} does not have it")
     for operator in look.operators(base):
         lost = not look.has(head, operator.name) and operator.name not in demand.untouched
-        if lost and (not demand.patterns or operator in select(look.operators(base), demand.patterns)):
+        if lost and matches_any(operator.name, demand.patterns):
             yield _only(operator, look.devices, base, SpeedVerdict.MISSING, f"missing: {base} has it, {head} does not")
 
 

@@ -62,6 +62,9 @@ class Series:
     calls: int
     """Calls per sample, the same in all arms."""
 
+    first: bool = True
+    """It has the sizes that the operator declares."""
+
     inputs: StoredInputs | None = None
     """Inputs of the head, where the arms would make different ones."""
 

@@ -17,6 +17,7 @@ from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import ComparisonRun
 from opsdebug_ci.model.vocabulary import Gate, Verdict
 from opsdebug_ci.pipeline.acceptance import needing_person
+from opsdebug_ci.pipeline.alone import alone
 from opsdebug_ci.pipeline.compare import threshold_of
 from opsdebug_ci.pipeline.comparison_document import alarms_so_far
 from opsdebug_ci.pipeline.history import Circumstances, HistoryOutcome, new_series, read_history
@@ -121,7 +122,7 @@ def _history(
 def _profiled(question: SpeedQuestion) -> PerformanceDocument:
     configuration, world = question.configuration, question.world
     left_s = question.budget.share("profiles", PROFILE_SHARE).remaining_s()
-    with workbench(configuration, world, workers=1, threads=1) as bench:
+    with alone(world), workbench(configuration, world, workers=1, threads=1) as bench:
         planned = plan_profiles(ProfileSelection(patterns=question.selection.patterns), bench)
         found = measure(planned, bench, configuration, world, Deadline(world, None if math.isinf(left_s) else left_s))
     return PerformanceDocument(peaks=found.peaks, profiles=found.entries, sweeps=found.sweeps, notes=found.notes)

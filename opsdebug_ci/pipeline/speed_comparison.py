@@ -35,11 +35,11 @@ AGAIN = "head again"
 def compared(question: SpeedQuestion, notes: list[str]) -> ComparisonRun | None:
     """The code under test against its baseline and the ladder; against itself where there is neither."""
     baseline = baseline_commit(question.configuration.root, trigger_of(question.event))
-    untouched = _untouched(question, baseline)
-    if _selected(question) <= untouched:
-        notes.append("speed is not compared: nothing that an operator depends on differs from the baseline")
-        return None
     try:
+        untouched = _untouched(question, baseline)
+        if _selected(question) <= untouched:
+            notes.append("speed is not compared: nothing that an operator depends on differs from the baseline")
+            return None
         head = prepare_arm("head", None, None, question.configuration, question.world)
         bases = list(_bases(question, baseline, notes))
         if not bases:

@@ -28,7 +28,12 @@ def select_names(names: Sequence[str], patterns: Sequence[str]) -> frozenset[str
     missed = [pattern for pattern in patterns if not any(_matches(name, pattern) for name in names)]
     if missed:
         raise _nothing_matches(missed, names)
-    return frozenset(name for name in names if not patterns or any(_matches(name, pattern) for pattern in patterns))
+    return frozenset(name for name in names if matches_any(name, patterns))
+
+
+def matches_any(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a name is among those of `patterns`; all are when there are none."""
+    return not patterns or any(_matches(name, pattern) for pattern in patterns)
 
 
 def _matches(name: str, pattern: str) -> bool:

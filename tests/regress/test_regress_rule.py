@@ -50,7 +50,7 @@ def verdict(random: np.random.Generator, slowdown: float, noise: float, threshol
     """What the stages come to, as `pipeline.compare` runs them."""
     screen = arms(random, slowdown, noise, 4)
     for count in (8, 16):
-        if not settled(screen, threshold):
+        if not routed(screen, threshold) and not settled(screen, threshold):
             screen = arms(random, slowdown, noise, count)
     confirm = arms(random, slowdown, noise, 8) if routed(screen, threshold) else None
     return conclude(screen, confirm, threshold=threshold, operators=OPERATORS, loss_ns=slowdown * 1e5, step_ns=0.0)
