@@ -26,7 +26,9 @@ def found() -> Calibration:
 
 def test_every_probe_has_its_sizes_and_dtypes(found: Calibration) -> None:
     sizes = [probe.size_bytes for probe in found.probes if probe.probe == "memcpy"]
-    assert (tuple(sizes[:2]), len(sizes)) == (CACHED_BYTES, 3)
+    assert tuple(sizes[:2]) == CACHED_BYTES
+    assert len(sizes) in (3, 4), "half the last cache too, where the system tells its size"
+    assert sizes == sorted(sizes)
     assert [probe.size_bytes for probe in found.probes if probe.probe == "triad"] == sizes
     assert {"float32", "float64"} <= {str(probe.dtype) for probe in found.probes if probe.probe == "gemm"}
     assert [probe.probe for probe in found.probes][-1] == "launch"

@@ -59,8 +59,9 @@ class Bench:
         return min(MOST_BEYOND_BYTES, max(LEAST_BEYOND_BYTES, wanted))
 
     def sizes_bytes(self) -> tuple[int, ...]:
-        """Sizes for bandwidth, from a private cache to memory."""
-        return (*CACHED_BYTES, self.beyond_bytes())
+        """Sizes for bandwidth, from a private cache to memory; source and target of the last but one fill a cache."""
+        half = (self.cache_bytes or 0) // 2
+        return (*CACHED_BYTES, *((half,) if half > CACHED_BYTES[-1] else ()), self.beyond_bytes())
 
     def once_ns(self, call: Callable[[], object]) -> int:
         """Time of one call, by the device's own clock where it has one; at least 1 ns."""
