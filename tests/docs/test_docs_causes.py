@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import ast
+import copy
 import re
 import shlex
 from pathlib import Path
