@@ -97,7 +97,7 @@ class LaunchTime:
     """Part of the experiment."""
 
     launch: int
-    """Which launch of that round, from 0."""
+    """Which launch of the whole experiment, from 0; equal numbers ran side by side."""
 
     min_ns: float
     """Shortest sample of all visits."""

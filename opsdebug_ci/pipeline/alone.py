@@ -23,7 +23,7 @@ def alone(world: World) -> Iterator[None]:
     Raises:
         EnvironmentLimitError: there is no place for the lock.
     """
-    held = _opened(Path(tempfile.gettempdir()) / f"opsdebug-timing-{os.getuid()}.lock")
+    held = _opened(_place() / f"opsdebug-timing-{os.getuid()}.lock")
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,6 +33,13 @@ def alone(world: World) -> Iterator[None]:
         yield
     finally:
         os.close(held)
+
+
+def _place() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError as fault:
+        raise EnvironmentLimitError(str(fault), next_step="set TMPDIR to a directory that can be written") from fault
 
 
 def _opened(path: Path) -> int:

@@ -16,7 +16,7 @@ from opsdebug_ci.model import Case, Catalogue, OperatorDescription
 from opsdebug_ci.model.bundle import StoredInputs
 from opsdebug_ci.model.message import KeepInputs, KeptInputs, TimeCase
 from opsdebug_ci.model.shared_probe import SHARED_PROBE
-from opsdebug_ci.model.timing import CaseTimed
+from opsdebug_ci.model.timing import CaseTimed, Visit
 from opsdebug_ci.model.vocabulary import Family, Layout
 from opsdebug_ci.pipeline.experiment import Series
 from opsdebug_ci.plan import Axes, mismatch
@@ -24,6 +24,12 @@ from opsdebug_ci.plan.timing_cases import timing_cases
 
 SLOWEST_GROWN_NS = 5e7
 """A call of grown sizes that lasts longer is not timed: 50 ms, so that a visit stays below half a second."""
+
+LEAST_LIMIT_S = 5.0
+"""Seconds that any visit may take before its operator is held to hang: inputs are made and code is compiled in it."""
+
+LIMIT_SAMPLES = 100
+"""Samples of the slowest arm that a visit may last besides; it takes 24 at most, and warms up."""
 
 LOOK_S = 0.02
 """Seconds of samples while sizing."""
@@ -60,7 +66,10 @@ class ArmLook:
         return any(one.name == operator for one in self.found[arm].operators)
 
     def series(self, operator: OperatorDescription, axes: Axes, notes: list[str]) -> Iterator[Series]:
-        """Series of an operator, sized on the head."""
+        """Series of an operator, sized on all arms that have it; the slowest says how many calls make a sample.
+
+        A case that the head cannot run is a series all the same: it then fails there, which is told.
+        """
         if mismatch(operator, axes) is not None:
             notes.append(f"{operator.name} is not timed: {mismatch(operator, axes)}")
             return
@@ -68,15 +77,36 @@ class ArmLook:
         if not cases:
             notes.append(f"{operator.name} is not timed: it runs on none of {', '.join(self.devices)}")
         for case in cases:
-            answer = self.pools[self.head].about(TimeCase(case=case, samples=3, visit_s=LOOK_S), CaseTimed)
-            visit = answer.visit if isinstance(answer, CaseTimed) else None
-            if visit is None:
-                notes.append(f"{case.name} is not timed: {answer.reason}")
-                return
-            if case.dims != cases[0].dims and min(visit.samples_ns) > SLOWEST_GROWN_NS:
-                notes.append(f"{case.name} is not timed: one call takes {min(visit.samples_ns) / 1e9:.2f} s")
-                continue
-            yield Series(case=case, calls=visit.calls, first=case.dims == cases[0].dims, inputs=self._inputs(case))
+            answers = self._visits(case)
+            timed = [answer.visit for answer in answers.values() if answer.visit is not None]
+            if all(answer.unsupported for answer in answers.values()):
+                notes.append(f"{case.name} is not timed: {answers[self.head].reason}")
+            elif case.dims != cases[0].dims and all(min(visit.samples_ns) > SLOWEST_GROWN_NS for visit in timed):
+                notes.append(f"{case.name} is not timed: one call takes more than {SLOWEST_GROWN_NS / 1e6:.0f} ms")
+            else:
+                yield self._sized(case, cases[0], timed, notes)
+
+    def _visits(self, case: Case) -> dict[str, CaseTimed]:
+        """A short visit of every arm that has the operator."""
+        answers: dict[str, CaseTimed] = {}
+        for name, pool in self.pools.items():
+            if self.has(name, case.operator):
+                answer = pool.about(TimeCase(case=case, samples=3, visit_s=LOOK_S), CaseTimed)
+                lost = CaseTimed(case_id=case.id, visit=None, reason=answer.reason or "it did not live to be timed")
+                answers[name] = answer if isinstance(answer, CaseTimed) else lost
+        return answers
+
+    def _sized(self, case: Case, own: Case, timed: list[Visit], notes: list[str]) -> Series:
+        slowest_ns = max((min(visit.samples_ns) for visit in timed), default=0.0)
+        calls = min((visit.calls for visit in timed), default=1)
+        sample_s = calls * slowest_ns / 1e9
+        return Series(
+            case=case,
+            calls=calls,
+            first=case.dims == own.dims,
+            inputs=self._inputs(case, notes),
+            limit_s=LEAST_LIMIT_S + LIMIT_SAMPLES * sample_s,
+        )
 
     def probe(self) -> Series:
         """What all arms share."""
@@ -92,7 +122,7 @@ class ArmLook:
             )
         return Series(case=case, calls=answer.visit.calls)
 
-    def _inputs(self, case: Case) -> StoredInputs | None:
+    def _inputs(self, case: Case, notes: list[str]) -> StoredInputs | None:
         """The head's inputs, where some arm makes others."""
         tables = {
             kept.table.digest
@@ -106,5 +136,6 @@ class ArmLook:
         request = KeepInputs(case=case, directory=str(self.scratch), most_bytes=MOST_KEPT_BYTES)
         kept = self.pools[self.head].about(request, KeptInputs)
         if not isinstance(kept, KeptInputs) or kept.table is None or not kept.written:
+            notes.append(f"{case.name}: the arms make different inputs, and those of the head could not be handed on")
             return None
         return StoredInputs(table=kept.table, directory=str(self.scratch))

@@ -54,6 +54,10 @@ class Budget:
         seconds = None if self.seconds is None else fraction * self.remaining_s()
         return Budget.begin(name, seconds, self.clock)
 
+    def begun_anew(self) -> Budget:
+        """The same time from now on, for what must not pay for its preparation."""
+        return Budget.begin(self.name, self.seconds, self.clock)
+
     def told(self, done: int, wanted: int, what: str) -> str | None:
         """The note that not all fitted, `comparison: 11 of 34 operators compared within the budget`; None: all did.
 

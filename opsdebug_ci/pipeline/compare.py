@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from opsdebug_ci.errors import EnvironmentLimitError, WorkerError
 from opsdebug_ci.execution import Limits
 from opsdebug_ci.model.speed import Comparing, Comparison, ComparisonRun, Round
 from opsdebug_ci.pipeline.alone import alone
@@ -75,12 +76,21 @@ def compare_arms(
         DiscoveryError: an arm's operators cannot be described.
         UsageError: no operator matches, or a base runs the head's files.
     """
-    with alone(means.world), tempfile.TemporaryDirectory(prefix="opsdebug-arms-") as scratch:
+    with alone(means.world), _scratch() as scratch:
         began_ns = means.world.monotonic_ns()
         plan = make_plan(bases, head, demand, means.configuration, Path(scratch))
         run = _Run(plan, demand.seed, means, began_ns)
         run.measure()
         return run.result()
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="opsdebug-arms-")
+    except OSError as fault:
+        raise EnvironmentLimitError(
+            f"no temporary directory: {fault}", next_step="set TMPDIR to a directory that can be written"
+        ) from fault
 
 
 def threshold_of(configuration: Configuration, operator: str) -> float:
@@ -103,6 +113,7 @@ class _Run:
         self._records = self._experiment.records
         self._complete = True
         self._longest_s = 0.0
+        self._notes = list(plan.notes)
 
     def measure(self) -> None:
         """Screen, confirm what showed; then screen again, twice as often, whose noise hides the threshold."""
@@ -121,24 +132,28 @@ class _Run:
         """What showed and was not confirmed yet, in fresh launches."""
         shown = [duel for duel in self._plan.duels if self._shown(duel)]
         if shown:
-            self._launch(Round.CONFIRM, shown, launches_needed(self._plan.operators, CONFIRM_LAUNCHES))
+            self._launch(Round.CONFIRM, shown, launches_needed(self._plan.tests, CONFIRM_LAUNCHES))
 
     def _affordable(self) -> Sequence[Duel]:
         """All pairs; where the budget is too small to screen them, as many as fit, of declared sizes first."""
         duels, budget_s = self._plan.duels, self._means.budget_s
         if budget_s is None:
             return duels
-        visits_s = SCREENING_SHARE * budget_s / SCREEN_LAUNCHES - STARTING_S
+        left_s = SCREENING_SHARE * (budget_s - self._spent_s())
+        visits_s = left_s / SCREEN_LAUNCHES - STARTING_S
         most = max(1, int(visits_s / PAIR_S))
         if len(duels) <= most:
             return duels
         self._complete = False
-        return sorted(duels, key=lambda duel: self._plan.duels.index(duel) if duel.series.first else len(duels))[:most]
+        chosen = sorted(duels, key=lambda duel: (duel.why is Comparing.CONTROL, not duel.series.first))[:most]
+        series = {duel.series.case.id for duel in chosen}
+        controls = [duel for duel in duels if duel.why is Comparing.CONTROL and duel.series.case.id in series]
+        return [*chosen, *controls]
 
     def result(self) -> ComparisonRun:
         """What it comes to."""
-        plan, operators = self._plan, self._plan.operators
-        told = [judged(duel, self._records, self._threshold(duel), operators=operators) for duel in plan.duels]
+        plan = self._plan
+        told = [judged(duel, self._records, self._threshold(duel), tests=plan.tests) for duel in plan.duels]
         controls = tuple(one for one in told if one.why is Comparing.CONTROL)
         probe = probe_effect(plan, self._records)
         doubt = contamination(controls, probe)
@@ -154,7 +169,7 @@ class _Run:
             duration_s=round(self._spent_s(), 1),
             seed=self._seed,
             complete=self._complete,
-            notes=plan.notes,
+            notes=tuple(self._notes),
         )
 
     def _launch(self, part: Round, duels: Sequence[Duel], count: int) -> None:
@@ -168,7 +183,12 @@ class _Run:
                 self._complete = False
                 return
             self._means.world.progress.tell(f"{part}: launch {number} of {count}, {len(duels)} comparisons")
-            self._experiment.launch(part, due)
+            try:
+                self._experiment.launch(part, due)
+            except (WorkerError, EnvironmentLimitError) as fault:  # what was measured stands
+                self._complete = False
+                self._notes.append(f"measuring ended early: {fault.message}")
+                return
             self._longest_s = max(self._longest_s, self._spent_s() - began_s)
 
     def _spent_s(self) -> float:

@@ -20,8 +20,7 @@ from opsdebug_ci.pipeline.arm_look import ArmLook
 from opsdebug_ci.pipeline.arms import ArmSpec, check_separate
 from opsdebug_ci.pipeline.experiment import Series, arm_pool, describe_arm
 from opsdebug_ci.pipeline.workbench import available_devices, discovery_error
-from opsdebug_ci.plan import Axes, Configuration, select
-from opsdebug_ci.plan.selection import matches_any
+from opsdebug_ci.plan import Axes, Configuration, select_names
 from opsdebug_ci.plan.timing_cases import timing_cases
 from opsdebug_ci.report.document import case_document
 
@@ -72,9 +71,9 @@ class Plan:
     """What a reader must know, e.g. which cases are not timed."""
 
     @property
-    def operators(self) -> int:
-        """How many are compared."""
-        return len({duel.series.case.operator for duel in self.duels})
+    def tests(self) -> int:
+        """How many pairs are compared, controls aside."""
+        return max(1, sum(duel.why is not Comparing.CONTROL for duel in self.duels))
 
     @property
     def probe_arms(self) -> tuple[str, ...]:
@@ -147,7 +146,9 @@ def _planned(
     machine: Machine,
     notes: list[str],
 ) -> Plan:
-    wanted = [o for o in select(look.operators(head.name), demand.patterns) if o.name not in demand.untouched]
+    names = {o.name for name in (bases[0][0].name, head.name) for o in look.operators(name)}
+    chosen = select_names(sorted(names), demand.patterns)
+    wanted = [o for o in look.operators(head.name) if o.name in chosen and o.name not in demand.untouched]
     series = [one for operator in wanted for one in look.series(operator, demand.axes, notes)]
     duels = [
         Duel(series=one, why=why, base=spec.name, head=head.name)
@@ -164,7 +165,7 @@ def _planned(
     return Plan(
         arms={**arms, head.name: head},
         duels=tuple(duels),
-        one_sided=tuple(_one_sided(bases[0][0].name, head.name, wanted, demand, look)),
+        one_sided=tuple(_one_sided(bases[0][0].name, head.name, wanted, chosen - demand.untouched, look)),
         probe=probe,
         machine=machine,
         notes=tuple(dict.fromkeys(notes)),
@@ -179,14 +180,13 @@ def _controls(duels: Sequence[Duel], seed: int) -> list[Duel]:
 
 
 def _one_sided(
-    base: str, head: str, wanted: Sequence[OperatorDescription], demand: Demand, look: ArmLook
+    base: str, head: str, wanted: Sequence[OperatorDescription], chosen: frozenset[str], look: ArmLook
 ) -> Iterator[Comparison]:
     for operator in wanted:
         if not look.has(base, operator.name):
             yield _only(operator, look.devices, base, SpeedVerdict.NEW, f"new: {base} does not have it")
     for operator in look.operators(base):
-        lost = not look.has(head, operator.name) and operator.name not in demand.untouched
-        if lost and matches_any(operator.name, demand.patterns):
+        if operator.name in chosen and not look.has(head, operator.name):
             yield _only(operator, look.devices, base, SpeedVerdict.MISSING, f"missing: {base} has it, {head} does not")
 
 

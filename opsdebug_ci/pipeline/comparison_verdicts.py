@@ -22,17 +22,29 @@ PROBE_SHIFT = 0.02
 
 
 def measured(duel: Duel, records: Records, part: Round) -> Effect | None:
-    """The effect by one round; None: it has too few launches."""
-    base = records.of(duel.series.case.id, duel.base, part)
-    head = records.of(duel.series.case.id, duel.head, part)
-    return None if min(len(base), len(head)) < FEWEST_LAUNCHES else effect_of(base, head)
+    """The effect by the launches of one round that both arms took part in; None: these are too few.
+
+    One arm may have been launched more often, beside another one: what it met then, its partner did not.
+    """
+    base, head = paired(duel, records, part)
+    return None if len(base) < FEWEST_LAUNCHES else effect_of(base, head)
 
 
-def judged(duel: Duel, records: Records, threshold: float, *, operators: int) -> Comparison:
+def paired(duel: Duel, records: Records, part: Round) -> tuple[list[LaunchTime], list[LaunchTime]]:
+    """Launches of base and head in one round, those alone that have both."""
+    base = {launch.launch: launch for launch in records.of(duel.series.case.id, duel.base, part)}
+    head = {launch.launch: launch for launch in records.of(duel.series.case.id, duel.head, part)}
+    both = sorted(base.keys() & head.keys())
+    return [base[number] for number in both], [head[number] for number in both]
+
+
+def judged(duel: Duel, records: Records, threshold: float, *, tests: int) -> Comparison:
     """What one pair comes to."""
     case = duel.series.case
     screen, confirm = (measured(duel, records, part) for part in Round)
-    base, head = ([*_launches(records, case.id, arm)] for arm in (duel.base, duel.head))
+    rounds = {part: paired(duel, records, part) for part in Round}
+    base, head = ([launch for pair in rounds.values() for launch in pair[arm]] for arm in (0, 1))
+    telling = rounds[Round.CONFIRM] if confirm is not None else rounds[Round.SCREEN]
     blank = Comparison(
         case=case_document(case),
         why=duel.why,
@@ -40,20 +52,21 @@ def judged(duel: Duel, records: Records, threshold: float, *, operators: int) ->
         verdict=SpeedVerdict.INCONCLUSIVE,
         statement=_untimed(duel, records),
         threshold=threshold,
-        base_ns=_typical(base),
-        head_ns=_typical(head),
+        base_ns=_typical(telling[0]),
+        head_ns=_typical(telling[1]),
         screen=screen,
         confirm=confirm,
         launches=(*base, *head),
         cost_s=round(records.costs_s.get(case.id, 0.0), 3),
     )
-    if screen is None or blank.base_ns is None or blank.head_ns is None:
+    faulty = any((case.id, arm) in records.faults for arm in (duel.base, duel.head))
+    if screen is None or faulty or blank.base_ns is None or blank.head_ns is None:
         return blank
     verdict = conclude(
         screen,
         confirm,
         threshold=threshold,
-        operators=operators,
+        tests=tests,
         loss_ns=blank.head_ns - blank.base_ns,
         step_ns=records.steps_ns[case.id],
     )

@@ -68,6 +68,9 @@ class Series:
     inputs: StoredInputs | None = None
     """Inputs of the head, where the arms would make different ones."""
 
+    limit_s: float | None = None
+    """Longest a visit may take; None: as long as any case."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
@@ -118,11 +121,13 @@ class Experiment:
         self._arms = arms
         self._limits = limits
         self._random = random.Random(seed)  # noqa: S311 - orders, no secrets
+        self._launched = -1
         self.records = Records()
         """What was measured so far."""
 
     def launch(self, part: Round, wanted: Sequence[Due]) -> None:
         """One launch: every series once, in those of its arms that can be timed."""
+        self._launched += 1
         due = [(item.series, self._fit(item)) for item in wanted]
         names = sorted({arm for _, arms in due for arm in arms})
         with self._processes(names) as pools:
@@ -139,7 +144,7 @@ class Experiment:
         order = self._shuffled(list(arms))
         visits: dict[str, list[Visit]] = {arm: [] for arm in arms}
         for arm in (*order, *reversed(order)):
-            answer = pools[arm].about(_request(series), CaseTimed)
+            answer = pools[arm].about(_request(series), CaseTimed, series.limit_s)
             if isinstance(answer, CaseTimed) and answer.visit is not None:
                 visits[arm].append(answer.visit)
             else:
@@ -153,7 +158,7 @@ class Experiment:
 
     def _keep(self, part: Round, series: Series, arm: str, visits: Sequence[Visit]) -> None:
         kept = self.records.launches.setdefault((series.case.id, arm, part), [])
-        kept.append(launch_time(arm, part, len(kept), visits))
+        kept.append(launch_time(arm, part, self._launched, visits))
         self.records.steps_ns[series.case.id] = max(visit.resolution_ns for visit in visits) / series.calls
 
     @contextmanager

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from opsdebug_ci.errors import OpsdebugError
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import ComparisonRun
@@ -39,20 +40,20 @@ PROFILE_SHARE = 0.7
 LOOKS = 3
 """Operators that regressed whose profile is proposed next."""
 
+Made = TypeVar("Made")
 Part = TypeVar("Part", ComparisonRun, PerformanceDocument)
 
 
 def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
-    """Everything this stage says of speed."""
+    """Everything this stage says of speed. What breaks on the way is a note: the verdict on values stands."""
     notes: list[str] = []
     run = _once(question, COMPARISON, ComparisonRun, lambda: compared(question, notes))
-    profiled = _once(question, PROFILE, PerformanceDocument, lambda: _profiled(question)) if question.nightly else None
+    profiled = _guarded("profiles", notes, lambda: _kept_profile(question)) if question.nightly else None
     document = profiled or PerformanceDocument()
-    history = _history(question, run, document)
+    history = _guarded("history", notes, lambda: _history(question, run, document))
     if run is not None and history is not None:
         run = certain(question, run, history.doubts, notes)
-    told = directions(question.location)
-    lopsided = one_sidedness(told.regressed, told.faster)
+    lopsided = _guarded("stored verdicts", notes, lambda: _lopsided(question))
     return replace(
         document,
         comparison=run,
@@ -62,15 +63,35 @@ def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
     )
 
 
+def _guarded(what: str, notes: list[str], make: Callable[[], Made | None]) -> Made | None:
+    """What `make` makes; None, and a note, where this machine or the store does not let it."""
+    try:
+        return make()
+    except OpsdebugError as fault:
+        notes.append(f"no {what}: {fault.message}")
+        return None
+
+
+def _lopsided(question: SpeedQuestion) -> str | None:
+    told = directions(question.location)
+    return one_sidedness(told.regressed, told.faster)
+
+
 def with_performance(document: RunDocument, performance: PerformanceDocument, question: SpeedQuestion) -> RunDocument:
-    """The run with what it says of speed. An operator that regressed, and that nobody accepted, fails the gate."""
-    accepted = accepted_levels(question.location, question.began.at)
-    root = question.configuration.root
+    """The run with what it says of speed.
+
+    An operator that regressed, and that nobody accepted, fails the gate; at night a comparison that could not be made, or
+    cannot be believed, leaves it unsettled.
+    """
+    root, notes = question.configuration.root, list(performance.notes)
+    accepted = _guarded("acceptances", notes, lambda: accepted_levels(question.location, question.began.at)) or {}
+    performance = replace(performance, notes=tuple(notes))
     regressed = needing_person(performance, accepted, lambda commit: commit_time(root, commit))
     summary = document.summary
-    if regressed and question.configuration.gate is not Gate.NEVER:
+    gating = question.configuration.gate is not Gate.NEVER
+    if regressed and gating:
         summary = replace(summary, verdict=Verdict.FAIL, exit_code=1)
-    elif question.nightly and not _complete(performance) and summary.exit_code == 0:
+    elif question.nightly and gating and not _settled(performance) and summary.exit_code == 0:
         summary = replace(summary, verdict=Verdict.INCONCLUSIVE, exit_code=4)
     looks = tuple(f"opsdebug profile {shlex.quote(name)}" for name in regressed[:LOOKS])
     return replace(
@@ -78,12 +99,18 @@ def with_performance(document: RunDocument, performance: PerformanceDocument, qu
         performance=performance,
         regressions=regressed,
         summary=summary,
-        next=(*looks, *document.next) if document.summary.exit_code == 0 else (*document.next, *looks),
+        next=(*looks, *document.next) if not document.summary.exit_code else (*document.next, *looks),
     )
 
 
-def _complete(performance: PerformanceDocument) -> bool:
-    return performance.comparison is None or performance.comparison.complete
+def _settled(performance: PerformanceDocument) -> bool:
+    """The comparison was made, whole, and can be believed. Single noisy operators do not unsettle a night."""
+    run = performance.comparison
+    return run is not None and run.complete and run.contaminated is None
+
+
+def _kept_profile(question: SpeedQuestion) -> PerformanceDocument | None:
+    return _once(question, PROFILE, PerformanceDocument, lambda: _profiled(question))
 
 
 def _once(question: SpeedQuestion, section: str, kind: type[Part], make: Callable[[], Part | None]) -> Part | None:
@@ -93,9 +120,9 @@ def _once(question: SpeedQuestion, section: str, kind: type[Part], make: Callabl
     if section in known:
         return known[section]
     made = make()
-    whole = made is not None and (not isinstance(made, ComparisonRun) or made.complete)
+    whole = made is not None and (made.complete if isinstance(made, ComparisonRun) else not made.notes)
     if journal is not None:
-        journal.lacks(section, 0 if whole or made is None else 1)
+        journal.lacks(section, 0 if whole else 1)
         if whole:
             journal.add(section, section, made)
     return made

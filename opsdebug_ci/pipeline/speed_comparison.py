@@ -45,8 +45,9 @@ def compared(question: SpeedQuestion, notes: list[str]) -> ComparisonRun | None:
         if not bases:
             bases = [(replace(head, name=AGAIN, facts=replace(head.facts, name=AGAIN)), Comparing.CONTROL)]
         demand = _demand(question, question.selection.patterns, untouched, controls=bases[0][0].name != AGAIN)
-        share = COMPARISON_SHARE if question.nightly else 1.0
-        return compare_arms(bases, head, demand, question.means(question.budget.share("comparison", share)))
+        budget = question.budget
+        mine = budget.share("comparison", COMPARISON_SHARE) if question.nightly else budget.begun_anew()
+        return compare_arms(bases, head, demand, question.means(mine))
     except OpsdebugError as fault:
         notes.append(f"speed is not compared: {fault.message}")
         return None
@@ -103,13 +104,12 @@ def _doubt_compared(question: SpeedQuestion, doubt: Doubt, name: str, notes: lis
 
 
 def merged(run: ComparisonRun, more: ComparisonRun) -> ComparisonRun:
-    """Two comparisons of one head as one."""
+    """Two comparisons of one head as one. Either is believed, or not, by its own controls."""
     comparisons = (*run.comparisons, *more.comparisons)
     return replace(
         run,
         arms=(*more.arms[:-1], *run.arms) if run.arms else more.arms,
         comparisons=tuple(sorted(comparisons, key=lambda one: SEVERITY.index(one.verdict))),
-        contaminated=run.contaminated or more.contaminated,
         processes=run.processes + more.processes,
         duration_s=round(run.duration_s + more.duration_s, 1),
         complete=run.complete and more.complete,

@@ -16,8 +16,8 @@ from opsdebug_ci.model.speed import AlarmBound
 CONFIDENCE = 0.95
 """One-sided: the true rate lies above the bound in at most one of twenty stores."""
 
-ONE_SIDED = 0.01
-"""Chance below which verdicts count as one-sided: seven regressions and no improvement reach it, six do not."""
+ONCE_IN = 100
+"""One over the chance below which verdicts are one-sided: seven regressions and no improvement reach it, six do not."""
 
 _DIGITS = 30
 _HALVINGS = 64
@@ -64,7 +64,7 @@ def one_sidedness(regressed: int, faster: int) -> str | None:
     """
     verdicts = regressed + faster
     tail = sum(math.comb(verdicts, count) for count in range(regressed, verdicts + 1))
-    if tail >= ONE_SIDED * 2**verdicts:
+    if tail * ONCE_IN >= 2**verdicts:
         return None
     return (
         f"so far {regressed} regressed and {faster} faster: chance makes that one-sided once in "

@@ -20,7 +20,7 @@ CUT = 0.5
 """Share of log(1 + threshold) that the confirmation must exceed: 1.049 for a threshold of 10 %."""
 
 FAMILY_ALARMS = 0.01
-"""Chance of any false regression in a whole comparison, all operators together."""
+"""Chance of any false regression in a whole comparison, all series and bases together."""
 
 ROUTED_SHARE = 0.05
 """Share of unchanged series that screening routes; with the test of the confirmation it makes the family's chance."""
@@ -49,18 +49,18 @@ def settled(effect: Effect, threshold: float) -> bool:
     return effect.detectable <= threshold
 
 
-def significance(operators: int) -> float:
-    """Largest p of a confirmation among so many operators: FAMILY_ALARMS / (operators * ROUTED_SHARE), or LARGEST_P.
+def significance(tests: int) -> float:
+    """Largest p of a confirmation among so many tests: FAMILY_ALARMS / (tests * ROUTED_SHARE), or LARGEST_P.
 
-    Bonferroni's bound over operators, of which chance routes ROUTED_SHARE; the shapes of one operator are one finding.
+    Bonferroni's bound over all series and bases, of which chance routes ROUTED_SHARE.
     """
-    return min(LARGEST_P, FAMILY_ALARMS / (max(1, operators) * ROUTED_SHARE))
+    return min(LARGEST_P, FAMILY_ALARMS / (max(1, tests) * ROUTED_SHARE))
 
 
-def launches_needed(operators: int, at_least: int) -> int:
+def launches_needed(tests: int, at_least: int) -> int:
     """Launches per arm without which no confirmation could reach its significance: 1 / C(2L, L) must be below it."""
     launches = at_least
-    while 1 / math.comb(2 * launches, launches) > significance(operators) / 10:
+    while 1 / math.comb(2 * launches, launches) > significance(tests) / 10:
         launches += 1
     return launches
 
@@ -70,7 +70,7 @@ def conclude(
     confirm: Effect | None,
     *,
     threshold: float,
-    operators: int,
+    tests: int,
     loss_ns: float,
     step_ns: float,
 ) -> SpeedVerdict:
@@ -80,7 +80,7 @@ def conclude(
         screen: by the first launches.
         confirm: by the fresh ones; None: not needed, or no time was left.
         threshold: slowdown that needs a person, as a share.
-        operators: how many operators are compared.
+        tests: how many pairs of arms are compared, all series together, controls aside.
         loss_ns: median head minimum less median base minimum; ns per call.
         step_ns: step of the clock over the calls of a sample; ns per call.
     """
@@ -88,20 +88,31 @@ def conclude(
         if routed(screen, threshold):
             return SpeedVerdict.INCONCLUSIVE
         return SpeedVerdict.SAME if settled(screen, threshold) else SpeedVerdict.INCONCLUSIVE
-    if _certainly(confirm.ratio, confirm.p_faster, screen.ratio, threshold, operators, sign=-1):
+    if _certainly(confirm.ratio, confirm.p_faster, screen.ratio, threshold, tests, sign=-1):
         return SpeedVerdict.FASTER
-    if not _certainly(confirm.ratio, confirm.p_slower, screen.ratio, threshold, operators, sign=1):
-        return SpeedVerdict.SAME if settled(confirm, threshold) else SpeedVerdict.INCONCLUSIVE
+    if not _certainly(confirm.ratio, confirm.p_slower, screen.ratio, threshold, tests, sign=1):
+        return SpeedVerdict.SAME if _refuted(confirm, threshold) else SpeedVerdict.INCONCLUSIVE
     worth = loss_ns > max(SMALLEST_NS, SMALLEST_STEPS * step_ns)
     beyond = math.log(confirm.ratio) > CUT * math.log1p(threshold) and confirm.tenth_ratio > 1
     ruled_out = math.log(confirm.high) + SYSTEMATIC < math.log1p(threshold)
     return SpeedVerdict.REGRESSED if worth and beyond and not ruled_out else SpeedVerdict.SUSPECTED
 
 
-def _certainly(ratio: float, p: float, screened: float, threshold: float, operators: int, *, sign: int) -> bool:
+def _refuted(confirm: Effect, threshold: float) -> bool:
+    """What the screen showed is not there.
+
+    The interval of the fresh launches holds neither a slowdown of the threshold nor the speedup that mirrors it, and
+    their estimate would not be routed. Noise alone refutes nothing.
+    """
+    limit = math.log1p(threshold)
+    within = -limit < math.log(confirm.low) and math.log(confirm.high) < limit
+    return within and not routed(confirm, threshold) and settled(confirm, threshold)
+
+
+def _certainly(ratio: float, p: float, screened: float, threshold: float, tests: int, *, sign: int) -> bool:
     """Both stages moved the same way, far enough to be routed, and the fresh launches by themselves for certain."""
     least = ROUTE * math.log1p(threshold)
-    return sign * math.log(screened) > least and sign * math.log(ratio) > least and p <= significance(operators)
+    return sign * math.log(screened) > least and sign * math.log(ratio) > least and p <= significance(tests)
 
 
 def worst(verdicts: Sequence[SpeedVerdict]) -> SpeedVerdict:

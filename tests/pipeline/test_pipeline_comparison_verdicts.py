@@ -46,18 +46,18 @@ def slower(minima: Sequence[float], by: float) -> tuple[float, ...]:
 
 
 def test_a_confirmed_slowdown_is_a_regression_with_all_its_launches() -> None:
-    found = judged(DUEL, records(slower(QUIET, 0.12), slower(FRESH, 0.12)), 0.1, operators=12)
+    found = judged(DUEL, records(slower(QUIET, 0.12), slower(FRESH, 0.12)), 0.1, tests=12)
     assert found.verdict is SpeedVerdict.REGRESSED
     assert found.statement.startswith("slower: +12 % [12, 12] against base, 100 us -> 112 us, confirmed in 8 fresh")
     assert (len(found.launches), found.cost_s, found.base_ns) == (24, 1.25, pytest.approx(100_075, rel=1e-3))
 
 
 def test_the_same_code_is_the_same() -> None:
-    assert judged(DUEL, records(QUIET), 0.1, operators=12).verdict is SpeedVerdict.SAME
+    assert judged(DUEL, records(QUIET), 0.1, tests=12).verdict is SpeedVerdict.SAME
 
 
 def test_too_few_launches_say_nothing() -> None:
-    found = judged(DUEL, records(QUIET[:3]), 0.1, operators=12)
+    found = judged(DUEL, records(QUIET[:3]), 0.1, tests=12)
     assert found.verdict is SpeedVerdict.INCONCLUSIVE
     assert found.statement == "too few launches within the budget"
 
@@ -65,7 +65,7 @@ def test_too_few_launches_say_nothing() -> None:
 def test_an_arm_that_cannot_be_timed_is_told() -> None:
     kept = records()
     kept.faults[CASE.id, "head"] = "the operator raised ValueError: no"
-    found = judged(DUEL, kept, 0.1, operators=12)
+    found = judged(DUEL, kept, 0.1, tests=12)
     assert found.verdict is SpeedVerdict.INCONCLUSIVE
     assert found.statement == "could not be timed in head: the operator raised ValueError: no"
 

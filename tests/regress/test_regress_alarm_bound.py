@@ -65,3 +65,9 @@ def test_seven_of_one_kind_are_one_sided() -> None:
 @pytest.mark.parametrize(("regressed", "faster"), [(0, 0), (6, 0), (0, 30), (20, 15), (9, 2)])
 def test_what_chance_explains_is_left_alone(regressed: int, faster: int) -> None:
     assert one_sidedness(regressed, faster) is None
+
+
+def test_thousands_of_verdicts_are_no_problem() -> None:
+    assert one_sidedness(0, 5_000) is None
+    assert one_sidedness(2_500, 2_500) is None
+    assert one_sidedness(5_000, 0) is not None

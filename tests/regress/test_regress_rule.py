@@ -53,7 +53,7 @@ def verdict(random: np.random.Generator, slowdown: float, noise: float, threshol
         if not routed(screen, threshold) and not settled(screen, threshold):
             screen = arms(random, slowdown, noise, count)
     confirm = arms(random, slowdown, noise, 8) if routed(screen, threshold) else None
-    return conclude(screen, confirm, threshold=threshold, operators=OPERATORS, loss_ns=slowdown * 1e5, step_ns=0.0)
+    return conclude(screen, confirm, threshold=threshold, tests=OPERATORS, loss_ns=slowdown * 1e5, step_ns=0.0)
 
 
 def verdicts(slowdown: float, noise: float, tries: int = 300, threshold: float = THRESHOLD) -> list[SpeedVerdict]:
@@ -100,7 +100,7 @@ def certain() -> Effect:
 
 
 def conclusion(screen: Effect, confirm: Effect | None, loss_ns: float = 15_000.0, step_ns: float = 0.0) -> SpeedVerdict:
-    return conclude(screen, confirm, threshold=THRESHOLD, operators=OPERATORS, loss_ns=loss_ns, step_ns=step_ns)
+    return conclude(screen, confirm, threshold=THRESHOLD, tests=OPERATORS, loss_ns=loss_ns, step_ns=step_ns)
 
 
 def test_a_screen_alone_calls_nothing_regressed() -> None:
@@ -110,7 +110,26 @@ def test_a_screen_alone_calls_nothing_regressed() -> None:
 def test_both_stages_must_agree() -> None:
     still = arms(np.random.default_rng(4), 0.0, 0.005, 8)
     assert conclusion(certain(), still) is SpeedVerdict.SAME
-    assert conclusion(still, certain()) is SpeedVerdict.SAME
+    assert conclusion(still, certain()) is SpeedVerdict.INCONCLUSIVE
+
+
+def effect(ratio: float, low: float, high: float, p: float) -> Effect:
+    return replace(certain(), ratio=ratio, low=low, high=high, p_slower=p, p_faster=1 - p, detectable=0.014)
+
+
+@pytest.mark.parametrize(
+    "confirm",
+    [
+        effect(1.30, 1.29, 1.30, 1 / 70),  # the budget ended after four launches, too few for so many operators
+        effect(1.20, 0.99, 1.20, 0.22),  # of eight launches of the head five are slow
+        effect(1.20, 1.19, 1.21, 8e-5),  # and the screen said faster
+    ],
+    ids=["cut short", "two levels", "the other way"],
+)
+def test_a_slowdown_that_is_not_certain_is_never_the_same(confirm: Effect) -> None:
+    screen = effect(0.95, 0.94, 0.96, 1.0) if confirm.p_slower < 0.001 else certain()
+    found = conclude(screen, confirm, threshold=THRESHOLD, tests=60, loss_ns=2e4, step_ns=0.0)
+    assert found is SpeedVerdict.INCONCLUSIVE
 
 
 def test_tenth_percentiles_must_agree() -> None:
