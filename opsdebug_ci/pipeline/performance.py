@@ -80,8 +80,8 @@ def _lopsided(question: SpeedQuestion) -> str | None:
 def with_performance(document: RunDocument, performance: PerformanceDocument, question: SpeedQuestion) -> RunDocument:
     """The run with what it says of speed.
 
-    An operator that regressed, and that nobody accepted, fails the gate; at night a comparison that could not be made, or
-    cannot be believed, leaves it unsettled.
+    An operator that regressed, and that nobody accepted, fails the gate. At night a comparison that could not be made,
+    or cannot be believed, leaves it unsettled.
     """
     root, notes = question.configuration.root, list(performance.notes)
     accepted = _guarded("acceptances", notes, lambda: accepted_levels(question.location, question.began.at)) or {}
