@@ -1,8 +1,8 @@
 """What each round plants in which operator, by its number alone, so that an experiment can be continued.
 
-Mixed rounds and rounds of same code take turns. A mixed one has, of twelve comparisons, six slowed by 15 %, five by 10 %
-and one by 5 %. Two uniform rounds come on top, at fixed numbers. A whole experiment makes 120 of +15 %, 124 of +10 %, 20
-of +5 % and 228 of same code, beside the controls that every round of ours has.
+Mixed rounds and rounds of same code take turns. A mixed one has, of twelve comparisons, six slowed by 15 %, five by
+10 % and one by 5 %. Two uniform rounds come on top, at fixed numbers. A whole experiment makes 120 of +15 %, 124 of
++10 %, 20 of +5 % and 228 of same code, beside the controls that every round of ours has.
 """
 
 from __future__ import annotations
