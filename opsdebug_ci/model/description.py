@@ -125,3 +125,6 @@ class Catalogue:
 
     outside: tuple[str, ...] = ()
     """Imported files and loaded libraries of torch that are neither under the root nor installed; absolute."""
+
+    installed: tuple[str, ...] = ()
+    """Imported files of installed packages, of each package the outermost, and loaded libraries of torch; absolute."""

@@ -74,6 +74,27 @@ def outside_files(root: Path) -> tuple[str, ...]:
     )
 
 
+def installed_files(root: Path) -> tuple[str, ...]:
+    """Files of installed packages in this process: of each package the outermost, and libraries that torch loaded.
+
+    This program's are left out. What is imported only once an operator runs is not seen.
+    """
+    found: set[Path] = {Path(name).resolve() for name in _torch_libraries() if os.path.isabs(name)}
+    for name, module in list(sys.modules.items()):
+        above = _file_of(sys.modules.get(name.rpartition(".")[0]))
+        path = _file_of(module)
+        if path is not None and (above is None or not _is_installed(above, root)):
+            found.add(path)
+    return tuple(
+        sorted(path.as_posix() for path in found if _is_installed(path, root) and not path.is_relative_to(PACKAGE))
+    )
+
+
+def _is_installed(path: Path, root: Path) -> bool:
+    parts = path.relative_to(root).parts if path.is_relative_to(root) else path.parts
+    return not INSTALLED.isdisjoint(parts)
+
+
 def _torch_libraries() -> tuple[str, ...]:
     """What `torch.ops.load_library` loaded."""
     ops = getattr(sys.modules.get("torch"), "ops", None)
@@ -82,7 +103,7 @@ def _torch_libraries() -> tuple[str, ...]:
 
 def _file_of(module: ModuleType | None) -> Path | None:
     name = getattr(module, "__file__", None)
-    return Path(name).resolve() if name else None
+    return Path(name).resolve() if isinstance(name, str) and name else None
 
 
 def is_own(path: Path, root: Path) -> bool:

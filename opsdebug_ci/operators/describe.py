@@ -9,7 +9,7 @@ from pathlib import Path
 from opsdebug_ci.model.argument import TensorArgument
 from opsdebug_ci.model.description import Catalogue, OperatorDescription, TensorDescription
 from opsdebug_ci.model.vocabulary import ReferenceKind, ValueDomain
-from opsdebug_ci.operators.dependencies import outside_files, source_files
+from opsdebug_ci.operators.dependencies import installed_files, outside_files, source_files
 from opsdebug_ci.operators.discovery import Discovery, FoundOperator
 
 
@@ -22,6 +22,7 @@ def describe(discovery: Discovery, root: Path) -> Catalogue:
         faults=discovery.faults,
         unavailable=discovery.unavailable,
         outside=outside_files(root),
+        installed=installed_files(root),
     )
 
 

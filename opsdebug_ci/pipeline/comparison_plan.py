@@ -19,6 +19,7 @@ from opsdebug_ci.model.speed import Comparing, Comparison, SpeedVerdict
 from opsdebug_ci.pipeline.arm_look import ArmLook
 from opsdebug_ci.pipeline.arms import ArmSpec, check_separate
 from opsdebug_ci.pipeline.experiment import Series, arm_pool, describe_arm
+from opsdebug_ci.pipeline.installed_copy import check_installed
 from opsdebug_ci.pipeline.workbench import available_devices, discovery_error
 from opsdebug_ci.plan import Axes, Configuration, select_names
 from opsdebug_ci.plan.timing_cases import timing_cases
@@ -120,8 +121,8 @@ def make_plan(
 
     Raises:
         DiscoveryError: an arm's operators cannot be described.
-        UsageError: no operator matches, or a base runs the head's files.
-        EnvironmentLimitError: nothing can be timed here.
+        UsageError: no operator matches.
+        EnvironmentLimitError: nothing can be timed here, or two arms run the same files.
     """
     specs = {spec.name: spec for spec, _ in bases} | {head.name: head}
     with ExitStack() as stack:
@@ -131,6 +132,8 @@ def make_plan(
             found = dict(zip(specs, starters.map(lambda n: _described(pools[n], specs[n]), specs), strict=True))
         notes = [note for spec, _ in bases for note in check_separate(spec, found[spec.name], head)]
         notes += [note for spec, _ in bases[:1] for note in check_separate(head, found[head.name], spec)]
+        for spec, _ in bases:
+            notes += check_installed(spec, found[spec.name], head, found[head.name])
         notes += [note for spec in specs.values() for note in spec.notes]
         machine = pools[head.name].identify()
         devices = available_devices(configuration, machine)
