@@ -62,22 +62,23 @@ def judged(duel: Duel, records: Records, threshold: float, *, tests: int) -> Com
     faulty = any((case.id, arm) in records.faults for arm in (duel.base, duel.head))
     if screen is None or faulty or blank.base_ns is None or blank.head_ns is None:
         return blank
+    return _concluded(blank, screen, confirm, tests=tests, step_ns=records.steps_ns[case.id])
+
+
+def _concluded(blank: Comparison, screen: Effect, confirm: Effect | None, *, tests: int, step_ns: float) -> Comparison:
+    """The comparison with the verdict that its effects come to."""
+    base_ns, head_ns = blank.base_ns or 0.0, blank.head_ns or 0.0
     verdict = conclude(
-        screen,
-        confirm,
-        threshold=threshold,
-        tests=tests,
-        loss_ns=blank.head_ns - blank.base_ns,
-        step_ns=records.steps_ns[case.id],
+        screen, confirm, threshold=blank.threshold, tests=tests, loss_ns=head_ns - base_ns, step_ns=step_ns
     )
     said = statement(
         verdict,
-        duel.base,
+        blank.base,
         screen=screen,
         confirm=confirm,
-        threshold=threshold,
-        base_ns=blank.base_ns,
-        head_ns=blank.head_ns,
+        threshold=blank.threshold,
+        base_ns=base_ns,
+        head_ns=head_ns,
     )
     return replace(blank, verdict=verdict, statement=said)
 
