@@ -59,8 +59,8 @@ def test_launches_of_the_head_are_read_once_in_order_with_their_run(tmp_path: Pa
     assert run.minima_ns == (12.5, 11.0, 13.0)
     assert run.started_at == datetime(2026, 11, 29, 10, 20, 30, 123456, tzinfo=timezone.utc)
     assert run.probes == (
+        ProbeTime(probe="gemm", size_bytes=3 << 18, ns=1600.0),
         ProbeTime(probe="memcpy", size_bytes=1 << 20, ns=100.0),
-        ProbeTime(probe="memcpy", size_bytes=1 << 24, ns=1600.0),
     )
     assert not run.throttled and not run.contaminated
 
