@@ -6,9 +6,13 @@ Decides how the device itself is asked for time. One interface, so that what res
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, final
 
 import torch
+
+from opsdebug_ci.model.device_fault import context_lost
 
 Mark = Any
 """A mark in a queue: an event of torch's, or what stands for it where there is no device."""
@@ -62,10 +66,22 @@ def queue_of(device: torch.device) -> DeviceQueue | None:
     if device.type == "cpu":
         return None
     queue = TorchQueue(device)
+    return queue if tells_time(queue, partial(torch.accelerator.synchronize, device)) else None
+
+
+def tells_time(queue: DeviceQueue, wait: Callable[[], object]) -> bool:
+    """Whether the time between two marks can be had, which not every backend offers; a lost device raises as it did.
+
+    Args:
+        queue: of the device.
+        wait: returns once the device has done all it was given.
+    """
     try:
         start, end = queue.mark(), queue.mark()
-        torch.accelerator.synchronize(device)
+        wait()
         queue.between_ns(start, end)
-    except (RuntimeError, NotImplementedError):
-        return None
-    return queue
+    except RuntimeError as error:  # NotImplementedError is one: what torch raises where a backend has no such events
+        if context_lost(type(error).__name__, str(error)):
+            raise
+        return False
+    return True

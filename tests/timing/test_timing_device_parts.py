@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from timing_fakes import FakeDevice
 
 from opsdebug_ci.timing.clock import AcceleratorClock, HostClock, clock_of
 from opsdebug_ci.timing.device_parts import device_parts
-from opsdebug_ci.timing.device_queue import DeviceQueue, queue_of
+from opsdebug_ci.timing.device_queue import DeviceQueue, queue_of, tells_time
 from opsdebug_ci.timing.sampling import Subject
 
 
@@ -77,3 +79,26 @@ def test_the_cpu_is_done_when_a_call_returns_and_has_no_queue() -> None:
     assert isinstance(clock_of(torch.device("cpu")), HostClock)
     assert isinstance(clock_of(torch.device("cuda", 0)), AcceleratorClock)
     assert queue_of(torch.device("cpu")) is None
+
+
+def test_a_device_with_events_tells_time() -> None:
+    device = FakeDevice()
+    assert tells_time(device, device.wait)
+
+
+@pytest.mark.parametrize("error", [NotImplementedError("no events"), RuntimeError("events without timing")])
+def test_a_backend_without_events_that_tell_time_is_no_fault(error: RuntimeError) -> None:
+    assert not tells_time(FakeDevice(), raising(error))
+
+
+def test_a_lost_device_is_not_taken_for_one_without_events() -> None:
+    lost = RuntimeError("CUDA error: an illegal memory access was encountered")
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        tells_time(FakeDevice(), raising(lost))
+
+
+def raising(error: RuntimeError) -> Callable[[], None]:
+    def wait() -> None:
+        raise error
+
+    return wait
