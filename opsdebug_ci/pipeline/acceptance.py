@@ -1,7 +1,8 @@
 """Which regressions still need a person: those that nobody has accepted.
 
 Decides how far an acceptance reaches. It accepts how fast an operator was when it was given, so it covers what was
-slower by then: a comparison with a commit from before it is covered, a change made after it is not.
+slower by then: a change made before it, and every comparison with a commit older than itself. What was lost since shows
+against newer commits and in the history.
 """
 
 from __future__ import annotations

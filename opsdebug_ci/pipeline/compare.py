@@ -18,7 +18,7 @@ from opsdebug_ci.execution import Limits
 from opsdebug_ci.model.speed import Comparing, Comparison, ComparisonRun, Round
 from opsdebug_ci.pipeline.alone import alone
 from opsdebug_ci.pipeline.arms import ArmSpec
-from opsdebug_ci.pipeline.comparison_plan import BASE_AGAIN, Demand, Duel, Plan, make_plan
+from opsdebug_ci.pipeline.comparison_plan import BASE_AGAIN, Demand, Duel, Plan, first_pairs, make_plan
 from opsdebug_ci.pipeline.comparison_verdicts import contamination, doubted, judged, measured, probe_effect
 from opsdebug_ci.pipeline.experiment import Due, Experiment
 from opsdebug_ci.pipeline.world import World
@@ -135,20 +135,14 @@ class _Run:
             self._launch(Round.CONFIRM, shown, launches_needed(self._plan.tests, CONFIRM_LAUNCHES))
 
     def _affordable(self) -> Sequence[Duel]:
-        """All pairs; where the budget is too small to screen them, as many as fit, of declared sizes first."""
+        """All pairs, or those that the budget lets be screened."""
         duels, budget_s = self._plan.duels, self._means.budget_s
         if budget_s is None:
             return duels
-        left_s = SCREENING_SHARE * (budget_s - self._spent_s())
-        visits_s = left_s / SCREEN_LAUNCHES - STARTING_S
-        most = max(1, int(visits_s / PAIR_S))
-        if len(duels) <= most:
-            return duels
-        self._complete = False
-        chosen = sorted(duels, key=lambda duel: (duel.why is Comparing.CONTROL, not duel.series.first))[:most]
-        series = {duel.series.case.id for duel in chosen}
-        controls = [duel for duel in duels if duel.why is Comparing.CONTROL and duel.series.case.id in series]
-        return [*chosen, *controls]
+        visits_s = SCREENING_SHARE * (budget_s - self._spent_s()) / SCREEN_LAUNCHES - STARTING_S
+        chosen = first_pairs(duels, max(1, int(visits_s / PAIR_S)))
+        self._complete = len(chosen) == len(duels)
+        return chosen
 
     def result(self) -> ComparisonRun:
         """What it comes to."""

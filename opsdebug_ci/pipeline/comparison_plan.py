@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def probe_arms(self) -> tuple[str, ...]:
-        """The first base, the control and the head."""
+        """The first base and the head, in which what all share is timed."""
         names = tuple(self.arms)
         return (names[0], names[-1])
 
@@ -173,6 +173,17 @@ def _planned(
         machine=machine,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def first_pairs(duels: Sequence[Duel], most: int) -> Sequence[Duel]:
+    """At most so many pairs with the controls of their series: those that have one first, then those of declared sizes."""
+    controls = {duel.series.case.id: duel for duel in duels if duel.why is Comparing.CONTROL}
+    pairs = [duel for duel in duels if duel.why is not Comparing.CONTROL]
+    if len(pairs) <= most:
+        return duels
+    chosen = sorted(pairs, key=lambda duel: (duel.series.case.id not in controls, not duel.series.first))[:most]
+    series = {duel.series.case.id for duel in chosen}
+    return [*chosen, *(control for key, control in controls.items() if key in series)]
 
 
 def _controls(duels: Sequence[Duel], seed: int) -> list[Duel]:

@@ -47,7 +47,9 @@ def compared(question: SpeedQuestion, notes: list[str]) -> ComparisonRun | None:
         demand = _demand(question, question.selection.patterns, untouched, controls=bases[0][0].name != AGAIN)
         budget = question.budget
         mine = budget.share("comparison", COMPARISON_SHARE) if question.nightly else budget.begun_anew()
-        return compare_arms(bases, head, demand, question.means(mine))
+        run = compare_arms(bases, head, demand, question.means(mine))
+        lost = baseline.commit is not None and all(why is not Comparing.CHANGE for _, why in bases)
+        return replace(run, complete=False) if lost else run  # there is a base, and it could not be made ready
     except OpsdebugError as fault:
         notes.append(f"speed is not compared: {fault.message}")
         return None
