@@ -5,17 +5,12 @@ Decides whether a line is one of the protocol's replies. Deliberately trusts not
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from opsdebug_ci.errors import WorkerError
-from opsdebug_ci.model import Calibration, Catalogue, Machine, Observation
-from opsdebug_ci.model.attribution import Attribution
-from opsdebug_ci.model.message import Breadcrumb, KeptInputs, PagesKept, Reply
-from opsdebug_ci.model.profile import CaseProfile
-from opsdebug_ci.model.timing import CaseTimed
-from opsdebug_ci.model.trace import CaseTrace
+from opsdebug_ci.model.message import Reply
 
 
 class _Envelope(msgspec.Struct):
@@ -24,19 +19,7 @@ class _Envelope(msgspec.Struct):
     type: str
 
 
-REPLIES: tuple[type, ...] = (
-    Breadcrumb,
-    Catalogue,
-    Observation,
-    Attribution,
-    CaseTrace,
-    KeptInputs,
-    PagesKept,
-    CaseTimed,
-    CaseProfile,
-    Calibration,
-    Machine,
-)
+REPLIES: tuple[type, ...] = get_args(Reply)
 """Every reply of the protocol."""
 
 _ENVELOPE = msgspec.json.Decoder(_Envelope)
