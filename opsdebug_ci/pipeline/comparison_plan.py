@@ -176,7 +176,7 @@ def _planned(
 
 
 def first_pairs(duels: Sequence[Duel], most: int) -> Sequence[Duel]:
-    """At most so many pairs with the controls of their series: those that have one first, then those of declared sizes."""
+    """At most so many pairs, with the controls of their series; first those that have one, then declared sizes."""
     controls = {duel.series.case.id: duel for duel in duels if duel.why is Comparing.CONTROL}
     pairs = [duel for duel in duels if duel.why is not Comparing.CONTROL]
     if len(pairs) <= most:

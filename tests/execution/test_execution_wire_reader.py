@@ -33,7 +33,9 @@ from opsdebug_ci.model.attribution import Attribution, RegionReading, Relation, 
 from opsdebug_ci.model.bundle import InputTable, InputValue, StorageEntry, TensorEntry, ValueKind
 from opsdebug_ci.model.health import Flow, HealthEvent, StepSource
 from opsdebug_ci.model.message import Breadcrumb, KeptInputs, PagesKept, Reply
+from opsdebug_ci.model.profile import CaseProfile, Parts, Stopwatch, Traffic
 from opsdebug_ci.model.region import Span
+from opsdebug_ci.model.timing import CaseTimed, Clocks, Visit
 from opsdebug_ci.model.trace import CaseTrace, Step
 from opsdebug_ci.model.wire import encode
 
@@ -135,6 +137,38 @@ MESSAGES: tuple[Reply, ...] = (
         written=True,
     ),
     PagesKept(case_id="00ff", watched=False, reason="no pages"),
+    CaseTimed(
+        case_id="00ff",
+        visit=Visit(
+            calls=7,
+            samples_ns=(0.25, 1e9, 3.5),
+            first_call_ns=None,
+            warm_calls=3,
+            resolution_ns=20.0,
+            cpu_share=0.98,
+            clocks=Clocks(frequency_hz=2e9, throttled=False, policy="performance", stolen=0.01, load=1.5),
+            steady=False,
+        ),
+    ),
+    CaseProfile(
+        case_id="00ff",
+        operator=Stopwatch(
+            warm_ns=2.5,
+            best_ns=2.0,
+            cold_ns=None,
+            samples_ns=(2.0, 2.5, 3.0),
+            calls=1000,
+            first_call_ns=1e9,
+            warm_calls=4,
+            timer_ns=0.1,
+            cpu_share=None,
+            slowdown_per_call=0.01,
+        ),
+        parts=Parts(launch_ns=1.0, execute_ns=1.0, sync_ns=0.0, how="by events"),
+        traffic=Traffic(read_bytes=2**40, written_bytes=8, stated_bytes=None, flops=1e12),
+        torch_calls=6_004,
+        clocks=Clocks(),
+    ),
     Calibration(
         device="cpu",
         probes=(ProbeReading(probe="memcpy", size_bytes=8, samples_ns=(1, 2), bandwidth_bytes_per_s=1e10),),
