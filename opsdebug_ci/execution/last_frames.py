@@ -19,10 +19,25 @@ READ_BYTES = 1 << 18
 """End of the log that is searched: faulthandler prints at most 100 frames a thread, with names of at most 500 bytes."""
 
 _FATAL = "Fatal Python error: "
+_MODULES = re.compile(r"^Extension modules: .*\n?", flags=re.MULTILINE)
 _THREAD = re.compile(r"^(?P<current>Current thread|Thread) .*\(most recent call first\):$")
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+) in (?P<function>.+)$')
 _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages|lib[/\\]python\d[^/\\]*)[/\\]|^<")
 """Parts of paths below which nobody writes operators. The worker's interpreter may be another, so ours is not asked."""
+
+
+def log_tail(log: str, limit: int) -> str:
+    """The last `limit` characters of a log; where they hold a fatal report, what was said before it keeps half of them.
+
+    How long a report is depends on where the code lies, and it must not displace the operator's last words. Its list of
+    extension modules is left out: it tells nothing of the operator.
+    """
+    said, fatal, report = log.rpartition(_FATAL)
+    told = _MODULES.sub("", fatal + report)
+    if not fatal or len(said) + len(told) <= limit:
+        return (said + told)[-limit:]
+    kept = said[-max(limit // 2, limit - len(told)) :]
+    return kept + told[: limit - len(kept)]
 
 
 def last_frames(log: str) -> tuple[str, ...]:

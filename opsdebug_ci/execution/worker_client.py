@@ -18,7 +18,7 @@ from typing import TypeVar, final
 from opsdebug_ci.errors import WorkerError
 from opsdebug_ci.execution.channel import Channel
 from opsdebug_ci.execution.death import LOG_TAIL, Death, Ending, ended_by_memory_error, signal_name
-from opsdebug_ci.execution.last_frames import READ_BYTES, halted_frames, last_frames
+from opsdebug_ci.execution.last_frames import READ_BYTES, halted_frames, last_frames, log_tail
 from opsdebug_ci.execution.launch import WorkerProcess
 from opsdebug_ci.execution.memory import oom_kills, resident_bytes
 from opsdebug_ci.execution.wire_reader import read_reply
@@ -184,7 +184,7 @@ class WorkerClient:
             breadcrumb=self._breadcrumb,
             signal=signal_name(-code) if code < 0 else None,
             exit_code=code if code >= 0 else None,
-            log_tail=log[-LOG_TAIL:],
+            log_tail=log_tail(log, LOG_TAIL),
             frames=halted_frames(log) if ending is Ending.TIMEOUT else last_frames(log),
         )
 
