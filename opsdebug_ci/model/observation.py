@@ -188,8 +188,8 @@ class ProcessFacts:
     """Which reference or step, when the breadcrumb says."""
 
     log_tail: str
-    """Last 2,000 characters of what it wrote to standard output and standard error; where they hold the report of a fatal
-    signal, half of them are what was written before it."""
+    """Last 2,000 characters of what it wrote to standard output and standard error; where they hold the report of a
+    fatal signal, half of them are what was written before it."""
 
     frames: tuple[str, ...] = ()
     """Where a fatal signal met it, innermost last, `file:line function`, at most 12; empty: it did not say."""
