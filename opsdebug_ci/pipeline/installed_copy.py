@@ -16,9 +16,9 @@ from urllib.request import url2pathname
 from opsdebug_ci.bundle.place import OWN_DIRECTORY
 from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.execution.distributions import Distribution, owners
+from opsdebug_ci.git.command import names
 from opsdebug_ci.model.description import Catalogue
 from opsdebug_ci.pipeline.arms import ArmSpec
-from opsdebug_ci.plan.git import names
 
 NOT_THE_PROJECT = frozenset(
     {"test", "tests", "testing", "vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdparty", "external"}

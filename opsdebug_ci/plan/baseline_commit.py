@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from opsdebug_ci.git.command import answer
 from opsdebug_ci.plan.commit_tree import UNSHALLOW, is_shallow
-from opsdebug_ci.plan.git import answer
 from opsdebug_ci.plan.revision import ANCESTORS
 
 PULL_REQUEST_EVENTS = ("pull_request", "pull_request_target")

@@ -13,7 +13,7 @@ import re
 import shutil
 from pathlib import Path
 
-from opsdebug_ci.plan.git import answer, names, order
+from opsdebug_ci.git.command import answer, names, order
 
 POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize (\d+)\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from pathlib import Path
 
-from opsdebug_ci.plan.git import answer
+from opsdebug_ci.git.command import answer
 
 
 def commit_time(root: Path, commit: str) -> datetime | None:

@@ -22,8 +22,8 @@ import msgspec
 from opsdebug_ci.bundle.durable import TEMPORARY_PREFIX, write_whole
 from opsdebug_ci.bundle.place import OWN_DIRECTORY, make_beside
 from opsdebug_ci.errors import EnvironmentLimitError, UsageError
+from opsdebug_ci.git.command import answer
 from opsdebug_ci.plan.checkout import check_out
-from opsdebug_ci.plan.git import answer
 
 KEPT_TREES = 6
 """Trees that stay whatever their age: the base, and three rungs of the ladder, of two branches, about."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from opsdebug_ci.git.command import answer
 from opsdebug_ci.plan.commit_tree import UNSHALLOW, is_shallow
-from opsdebug_ci.plan.git import answer
 
 DAY_S = 24 * 3600
 """Seconds of a day."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opsdebug_ci.errors import EnvironmentLimitError, UsageError
+from opsdebug_ci.git.command import answer, names
 from opsdebug_ci.model.run import Revision
-from opsdebug_ci.plan.git import answer, names
 
 ANCESTORS = 50
 """First-parent ancestors recorded with a run."""
