@@ -71,6 +71,12 @@ class StoreFormatError(StoreError):
     exit_code = 2
 
 
+class StoreUnreachableError(StoreError):
+    """The store lies elsewhere, and there is no way to it at the moment."""
+
+    code = "store-unreachable"
+
+
 class QueryError(UsageError):
     """The SQL query is wrong, or asks for something the store does not allow."""
 

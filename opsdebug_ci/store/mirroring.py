@@ -1,0 +1,183 @@
+"""A store that lies elsewhere, copied to a directory on this machine as far as queries need it: all but the bundles.
+
+Decides how the copy is brought up to date. Files never change, so a name and a size tell whether one is there: missing
+ones are fetched, and those that make others visible (tables `runs` and `acceptances`) come last; then those that are
+gone elsewhere are removed, in the opposite order. Each appears whole, by rename. So the copy answers like the store at
+every moment, also when its making was cut short.
+
+One process at a time does this; the others wait for it, and list what is there after it is done. Deliberately does not
+know how a place is listed or read, nor what is in the files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+
+from opsdebug_ci.bundle.durable import TEMPORARY_PREFIX, write_whole
+from opsdebug_ci.errors import StoreError, StoreUnreachableError
+from opsdebug_ci.store.backend import Mirror, StoreEntry, Told, untold
+from opsdebug_ci.store.cache import VARIABLE
+from opsdebug_ci.store.layout import MARKER, read_table_path
+
+ListEntries = Callable[[], Sequence[StoreEntry]]
+"""Lists every file that is in the store now."""
+
+ReadMany = Callable[[Sequence[str]], Iterable[tuple[str, bytes]]]
+"""Reads the files of these paths, in any order; those that are gone since they were listed are left out."""
+
+VISIBLE_LAST = ("acceptances", "runs")
+"""Tables whose files make rows visible, in the order in which they are added."""
+
+LISTINGS = 10
+"""How often a store is listed anew because files were removed before they were read. A compaction takes many times
+longer than a listing, so even two would mean that several people compact at once."""
+
+LEFT_S = 3600
+"""Age from which a temporary file was left by somebody who was killed: nobody writes one file for an hour."""
+
+_STORE = "store"
+_LOCK = "lock"
+_STAMP = "synchronised"
+
+
+def synchronise(list_entries: ListEntries, read_many: ReadMany, directory: Path, told: Told = untold) -> Path:
+    """Bring the copy in `directory` up to date.
+
+    Args:
+        list_entries: see `ListEntries`; called while no other process changes the copy.
+        read_many: see `ReadMany`; called with paths that `list_entries` gave.
+        directory: where; made when it is not there, parents included. It holds the copy, and what is known of it.
+        told: who hears how many of the missing files are there.
+
+    Returns:
+        The copy: a directory in the layout of a store.
+
+    Raises:
+        StoreError: the copy cannot be written, or the store changes faster than it can be read; and what the two
+            callables raise.
+    """
+    root = directory / _STORE
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _alone(directory / _LOCK, told):
+            _sweep(root)
+            if not any(_follow(list_entries(), read_many, root, told) for _ in range(LISTINGS)):
+                raise StoreError(
+                    f"files of the store were removed while they were read, {LISTINGS} times over; wanted one listing "
+                    "whose files are all there",
+                    next_step="try again when nobody runs `opsdebug baselines compact` or `prune`",
+                )
+            (directory / _STAMP).touch()
+    except OSError as error:
+        raise StoreError(
+            f"cannot keep a copy of the store: got `{error.strerror or error}` at `{error.filename or directory}`; "
+            "wanted a directory this user can write, with room in it",
+            next_step=f"free space there, or set {VARIABLE} to another directory",
+        ) from error
+    return root
+
+
+def mirrored(
+    location: str, list_entries: ListEntries, read_many: ReadMany, directory: Path, told: Told = untold
+) -> Mirror:
+    """The copy in `directory`, up to date if the store at `location` can be reached, and as it is if not.
+
+    Raises:
+        StoreUnreachableError: it cannot be reached, and there is no copy.
+        StoreError: see `synchronise`.
+    """
+    try:
+        return Mirror(root=synchronise(list_entries, read_many, directory, told))
+    except StoreUnreachableError as error:
+        at = synchronised_at(directory)
+        if at is None:
+            raise
+        return Mirror(
+            root=directory / _STORE,
+            note=f"store `{location}` could not be reached ({error.message}): answering from the copy of "
+            f"{at:%Y-%m-%d %H:%M:%S} UTC",
+        )
+
+
+def synchronised_at(directory: Path) -> datetime | None:
+    """When the copy in `directory` was last brought up to date; None: it never was."""
+    try:
+        seconds = (directory / _STAMP).stat().st_mtime
+    except OSError:
+        return None
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def _follow(entries: Sequence[StoreEntry], read_many: ReadMany, root: Path, told: Told) -> bool:
+    """Make `root` as `entries` say; False when one of them was gone before it was read."""
+    wanted = {entry.path: entry.size_bytes for entry in entries if _is_kept(entry.path)}
+    there = dict(_files(root))
+    missing = [path for path, size in wanted.items() if path == MARKER or there.get(path) != size]
+    done = 0
+    for paths in _stages(missing):
+        left = set(paths)
+        for path, data in read_many(paths) if paths else ():
+            left.discard(path)
+            _put(root / path, data)
+            done += 1
+            told("files copied", done, len(missing))
+        if left:
+            return False
+    for paths in reversed(_stages([path for path in there if path not in wanted])):
+        for path in paths:
+            (root / path).unlink(missing_ok=True)
+    return True
+
+
+def _is_kept(path: str) -> bool:
+    return path == MARKER or read_table_path(path) is not None
+
+
+def _stages(paths: Sequence[str]) -> list[list[str]]:
+    """Paths in the order in which they are added, one list after the other: the marker, rows, what makes them seen."""
+    stages: list[list[str]] = [[] for _ in range(2 + len(VISIBLE_LAST))]
+    for path in sorted(paths):
+        table = path.partition("/")[0]
+        first = 0 if path == MARKER else 1
+        stages[2 + VISIBLE_LAST.index(table) if table in VISIBLE_LAST else first].append(path)
+    return stages
+
+
+def _files(directory: Path, path: str = "", depth: int = 2) -> Iterator[tuple[str, int]]:
+    """Path and size of every file of a copy."""
+    with os.scandir(directory / path) as found:
+        for entry in found:
+            name = f"{path}{entry.name}"
+            if depth and entry.is_dir(follow_symlinks=False):
+                yield from _files(directory, f"{name}/", depth - 1)
+            elif _is_kept(name) and entry.is_file(follow_symlinks=False):
+                yield name, entry.stat(follow_symlinks=False).st_size
+
+
+def _put(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, data)
+
+
+def _sweep(root: Path) -> None:
+    """Remove what writers left that were killed."""
+    for path in (*root.glob(f"{TEMPORARY_PREFIX}*"), *root.glob(f"*/date=*/{TEMPORARY_PREFIX}*")):
+        if datetime.now(timezone.utc).timestamp() - path.stat().st_mtime > LEFT_S:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(lock: Path, told: Told) -> Iterator[None]:
+    """Hold `lock`; the system frees it when its holder dies."""
+    with lock.open("a") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told("waiting for another process that copies this store", 0, 1)
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
