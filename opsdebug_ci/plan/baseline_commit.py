@@ -13,14 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opsdebug_ci.git.command import answer
+from opsdebug_ci.model.baseline import MERGE_GROUP_EVENT, PULL_REQUEST_EVENTS, Ancestor, Recorded
 from opsdebug_ci.plan.commit_tree import UNSHALLOW, is_shallow
 from opsdebug_ci.plan.revision import ANCESTORS
-
-PULL_REQUEST_EVENTS = ("pull_request", "pull_request_target")
-"""Events of a change that is not part of the default branch; their rows are no baseline."""
-
-MERGE_GROUP_EVENT = "merge_group"
-"""A merge queue tests what the default branch would become."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +29,8 @@ class Trigger:
     """Newest commit of the pull request or merge group."""
 
     base_commit: str = ""
-    """Tip of the target branch when the event was made; what a merge group is put onto."""
+    """Tip of the target branch when the event was made; what a merge group is put onto; outside CI any name of what
+    the person compares with."""
 
     base_branch: str = ""
     """Branch the change wants to go to."""
@@ -58,43 +54,6 @@ class BaselineCommit:
 
     reason: str = ""
     """Why there is none, and what to do about it, in a sentence."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """A run in the store, as far as it matters for finding a baseline."""
-
-    commit: str
-    """Full hash."""
-
-    tree: str
-    """Hash of its tree; empty: not known."""
-
-    dirty: bool = False
-    """The work tree differed."""
-
-    event: str = ""
-    """What triggered it."""
-
-    pull_request: int | None = None
-    """Number, when it belonged to one."""
-
-    @property
-    def counts(self) -> bool:
-        """It may be a baseline: code as it was committed, and no change that was still to be merged."""
-        change = self.pull_request is not None or self.event in (*PULL_REQUEST_EVENTS, MERGE_GROUP_EVENT)
-        return not self.dirty and not change
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ancestor:
-    """A commit on the first-parent line, and the files it has."""
-
-    commit: str
-    """Full hash."""
-
-    tree: str
-    """Hash of its tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,22 +89,31 @@ def first_parents(root: Path, commit: str) -> tuple[Ancestor, ...]:
     return tuple(Ancestor(commit=commit, tree=tree) for commit, tree in pairs)
 
 
-def nearest_record(line: Sequence[Ancestor], recorded: Iterable[Recorded]) -> NearestRecord | None:
-    """The nearest commit of `line` of which a run is recorded, or another commit with the same files.
+def recorded_line(line: Sequence[Ancestor], recorded: Iterable[Recorded]) -> tuple[NearestRecord, ...]:
+    """Every recorded commit of `line`, or with the files of one of its commits, nearest first and once each.
 
     Args:
         line: the baseline commit and its first-parent ancestors, nearest first.
-        recorded: runs of the store; those of changes still to be merged, or of dirty work trees, do not count.
+        recorded: oldest record first; of several other commits with the same files the newest record comes first.
     """
-    counting = [run for run in recorded if run.counts]
-    commits = {run.commit for run in counting}
-    by_tree = {run.tree: run.commit for run in counting if run.tree}
+    commits: set[str] = set()
+    by_tree: dict[str, list[str]] = {}
+    for run in recorded:
+        commits.add(run.commit)
+        if run.tree:
+            by_tree.setdefault(run.tree, []).insert(0, run.commit)
+    found: dict[str, NearestRecord] = {}
     for distance, ancestor in enumerate(line):
-        if ancestor.commit in commits:
-            return NearestRecord(commit=ancestor.commit, distance=distance, same_files=False)
-        if ancestor.tree in by_tree:
-            return NearestRecord(commit=by_tree[ancestor.tree], distance=distance, same_files=True)
-    return None
+        itself = [ancestor.commit] if ancestor.commit in commits else []
+        for commit in (*itself, *by_tree.get(ancestor.tree, ())):
+            same_files = commit != ancestor.commit
+            found.setdefault(commit, NearestRecord(commit=commit, distance=distance, same_files=same_files))
+    return tuple(found.values())
+
+
+def nearest_record(line: Sequence[Ancestor], recorded: Iterable[Recorded]) -> NearestRecord | None:
+    """The nearest commit of `line` of which a run is recorded, or another commit with the same files."""
+    return next(iter(recorded_line(line, recorded)), None)
 
 
 def _of_pull_request(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
@@ -155,6 +123,8 @@ def _of_pull_request(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
         return _known(root, parents[0], how)
     target = _tip(root, trigger.base_branch) or trigger.base_commit
     base = _merge_base(root, head, target)
+    if base == head == trigger.head_commit:  # merged since: the event still knows what it was to be merged into
+        base = _merge_base(root, head, trigger.base_commit) or base
     if base == head:
         return BaselineCommit(commit=None, reason=f"{_branch(trigger)} already has the commit under test")
     if base:
@@ -171,6 +141,9 @@ def _of_merge_group(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
 
 def _of_branch(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
     """Outside pull requests: where the branch left the default branch, or the parent when it is on it."""
+    asked = _merge_base(root, head, trigger.base_commit) if not trigger.event else None
+    if asked and asked != head:
+        return BaselineCommit(commit=asked, how=f"where this branch left {trigger.base_commit}")
     name, tip = _default_branch(root, trigger)
     if tip is None and trigger.event and not trigger.on_default_branch:
         return BaselineCommit(commit=None, reason=f"this clone does not have {name}: {UNSHALLOW}")

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from plan_repositories import Repository
 
+from opsdebug_ci.model.baseline import Ancestor, Recorded
 from opsdebug_ci.plan.baseline_commit import (
-    Ancestor,
     BaselineCommit,
     NearestRecord,
-    Recorded,
     Trigger,
     baseline_commit,
     first_parents,
     nearest_record,
+    recorded_line,
 )
 
 UNSHALLOW = "in GitHub Actions give actions/checkout `fetch-depth: 0`, elsewhere `git fetch --unshallow`"
@@ -119,6 +119,14 @@ def test_a_force_push_moves_the_fork(forge: Forge) -> None:
 def test_a_pull_request_that_is_in_the_target_already_has_no_baseline(forge: Forge) -> None:
     found = baseline_commit(forge.checkout("refs/heads/main"), forge.pull_request())
     assert found == BaselineCommit(commit=None, reason="main already has the commit under test")
+
+
+def test_a_pull_request_that_was_merged_since_is_compared_with_where_it_left(forge: Forge) -> None:
+    """A job that runs again after the merge; its event is the old one."""
+    forge.author.git("merge", "--quiet", "--no-ff", "--message=merge", "topic")
+    forge.push("main")
+    found = baseline_commit(forge.checkout("refs/heads/topic"), forge.pull_request(base=forge.main))
+    assert found == BaselineCommit(commit=forge.fork, how="where the change left main")
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -227,6 +235,15 @@ def test_by_hand_uncommitted_changes_are_compared_with_their_commit(forge: Forge
     )
 
 
+def test_by_hand_a_named_base_is_compared_with(forge: Forge) -> None:
+    named = Trigger(base_commit="main~1")
+    expected = BaselineCommit(commit=forge.fork, how="where this branch left main~1")
+    assert baseline_commit(forge.author.root, named) == expected
+    for nothing in ("HEAD", "nowhere", "--all"):
+        found = baseline_commit(forge.author.root, Trigger(base_commit=nothing))
+        assert found == BaselineCommit(commit=forge.fork, how="the parent of the commit under test")
+
+
 def test_by_hand_without_any_known_branch_the_parent_is_taken(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "r")
     first = repository.commit(a="1")
@@ -263,9 +280,9 @@ def line(text: str) -> tuple[Ancestor, ...]:
     return tuple(Ancestor(commit=commit, tree=tree) for commit, tree in pairs)
 
 
-def recorded(text: str, **facts: object) -> Recorded:
+def recorded(text: str) -> Recorded:
     commit, tree = text.split("=")
-    return Recorded(commit=commit, tree=tree, **facts)  # type: ignore[arg-type]
+    return Recorded(commit=commit, tree=tree)
 
 
 def test_the_nearest_recorded_commit_counts_with_its_distance() -> None:
@@ -279,12 +296,26 @@ def test_another_commit_with_the_same_files_is_as_near() -> None:
     assert found == NearestRecord(commit="queued", distance=0, same_files=True)
 
 
-@pytest.mark.parametrize(
-    "facts", [{"pull_request": 7}, {"event": "pull_request"}, {"event": "merge_group"}, {"dirty": True}]
-)
-def test_rows_of_changes_and_of_dirty_trees_never_count(facts: dict[str, object]) -> None:
-    assert nearest_record(line("c1=t1"), [recorded("c1=t1", **facts)]) is None
-    assert nearest_record(line("c1=t1"), [recorded("c1=t1", **facts), recorded("c1=t1", event="push")]) is not None
+def test_of_several_commits_with_the_same_files_the_newest_record_counts() -> None:
+    found = nearest_record(line("c1=t1"), [recorded("old=t1"), recorded("new=t1")])
+    assert found == NearestRecord(commit="new", distance=0, same_files=True)
+
+
+def test_a_revert_leads_to_the_previous_commit_and_not_to_the_one_it_restores() -> None:
+    """`c3` took back what `c2` did; `c4` comes after it, and `c3` was never recorded."""
+    rows = [recorded("c1=t1"), recorded("c2=t2")]
+    assert nearest_record(line("c2=t2 c1=t1"), rows) == NearestRecord(commit="c2", distance=0, same_files=False)
+    assert nearest_record(line("c3=t1 c2=t2 c1=t1"), rows) == NearestRecord(commit="c1", distance=0, same_files=True)
+
+
+def test_the_line_of_records_has_each_commit_once_where_it_is_nearest() -> None:
+    rows = [recorded("c1=t1"), recorded("c2=t2"), recorded("c3=t1"), recorded("island=t9")]
+    found = recorded_line(line("c3=t1 c2=t2 c1=t1"), rows)
+    assert [(at.commit, at.distance, at.same_files) for at in found] == [
+        ("c3", 0, False),
+        ("c1", 0, True),
+        ("c2", 1, False),
+    ]
 
 
 def test_nothing_recorded_or_an_unknown_tree_is_no_record() -> None:
@@ -301,6 +332,6 @@ def test_a_squashed_merge_has_the_tree_of_its_branch(forge: Forge) -> None:
     forge.author.git("switch", "--quiet", "main")
     forge.author.git("merge", "--quiet", "--squash", "again")
     squashed = forge.author.commit()
-    rows = [Recorded(commit=tip, tree=forge.author.git("rev-parse", f"{tip}:"), event="push")]
+    rows = [Recorded(commit=tip, tree=forge.author.git("rev-parse", f"{tip}:"))]
     found = nearest_record(first_parents(forge.author.root, squashed), rows)
     assert found == NearestRecord(commit=tip, distance=0, same_files=True)
