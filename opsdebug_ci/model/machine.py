@@ -10,10 +10,14 @@ from opsdebug_ci.model.timing import Clocks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Facts that decide whether two runs may be compared."""
+    """Facts of a machine; `model.comparability` says which of them decide whether two runs may be compared.
+
+    What an older program did not record has its default. The name of the host is not a fact: a machine travels in
+    bundles, and no time follows from it.
+    """
 
     key: str
-    """Hash of every fact below."""
+    """Version and hash of the facts that decide, as `comparability.machine_key` makes it."""
 
     system: str
     """Operating system and architecture, e.g. `Linux x86_64`."""
@@ -37,10 +41,42 @@ class Machine:
     """Worker's torch version."""
 
     versions: Mapping[str, str]
-    """Versions of everything else that may matter: numpy, mpmath, triton, driver."""
+    """Versions of everything else that may matter, by name: numpy, mpmath, triton; cuda, cudnn and hip as torch has
+    them."""
 
     threads: int
     """Threads torch uses inside one operator."""
+
+    cpu_revision: str = ""
+    """Which processor behind that name, e.g. `family 25 model 17 stepping 1`; empty: not told."""
+
+    instruction_set: str = ""
+    """What torch chooses its kernels by, e.g. `AVX512`; empty: not told."""
+
+    physical_cores: int | None = None
+    """Cores behind `cores`, of which two may be threads of one. None: not told."""
+
+    numa_nodes: int | None = None
+    """Memory nodes those cores belong to. None: not told."""
+
+    container_cores: float | None = None
+    """Processor time that the control groups of this process allow, in cores. None: no limit."""
+
+    container_memory_bytes: int | None = None
+    """Memory that they allow. None: no limit."""
+
+    clock_policy: str = ""
+    """Who decides the processors' frequency, e.g. `intel_pstate powersave, turbo`; empty: not told."""
+
+    drivers: tuple[str, ...] = ()
+    """Drivers of the accelerators, e.g. `nvidia 570.86.15`; empty: none, or not told."""
+
+    device_settings: tuple[str, ...] = ()
+    """What was set of each accelerator, in the order of `devices`, e.g. `clocks default, power 700 W, ECC`; empty: not
+    told."""
+
+    kernel: str = ""
+    """Release of the operating system's kernel; empty: not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from worker_notation import case_of, unary
 
 from opsdebug_ci.execution.wire_reader import read_reply
 from opsdebug_ci.model import Calibration, Case, Catalogue, Machine, Observation, Phase, Status
+from opsdebug_ci.model.comparability import machine_key
 from opsdebug_ci.model.message import Breadcrumb, Calibrate, Describe, Identify, Reply, RunCase
 from opsdebug_ci.model.wire import encode
 
@@ -152,7 +154,8 @@ def test_a_device_that_does_not_exist_has_no_probes(worker: Worker) -> None:
 def test_a_machine_says_which_one_it_is(worker: Worker) -> None:
     _, machine = worker.ask(Identify())
     assert isinstance(machine, Machine)
-    assert len(machine.key) == 16
+    assert machine.key == machine_key(machine)
+    assert machine.instruction_set == torch.backends.cpu.get_cpu_capability()
     assert machine.cores == len(os.sched_getaffinity(0))
     assert machine.python == ".".join(map(str, sys.version_info[:3]))
     assert machine.memory_bytes == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
