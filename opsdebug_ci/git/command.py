@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opsdebug_ci.errors import EnvironmentLimitError
@@ -44,6 +45,37 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How git ended."""
+
+    code: int
+    """Exit status; negative when it was killed, also for taking too long."""
+
+    output: bytes = field(repr=False)
+    """What it printed."""
+
+    said: str
+    """What it said on standard error."""
+
+
+def run(
+    directory: Path, *words: str, environment: Mapping[str, str], stdin: bytes = b"", timeout_s: float = ORDER_TIMEOUT_S
+) -> Ended:
+    """Run git with an environment of the caller's making, and say how it ended.
+
+    Raises:
+        EnvironmentLimitError: there is no git.
+    """
+    try:
+        finished = _run(directory, words, timeout_s, environment, stdin)
+    except OSError as fault:
+        raise _failed(words, directory, str(fault), "install git, or put it on the search path") from fault
+    except subprocess.TimeoutExpired:
+        return Ended(code=-1, output=b"", said=f"git {words[0]}: no end within {timeout_s:g} s")
+    return Ended(code=finished.returncode, output=finished.stdout, said=finished.stderr.decode(errors="replace"))
 
 
 def answer(directory: Path, *question: str) -> str | None:
@@ -84,11 +116,17 @@ def environment_for_git(inherited: Mapping[str, str]) -> dict[str, str]:
     return {**kept, **_ENVIRONMENT}
 
 
-def _run(directory: Path, words: tuple[str, ...], timeout_s: float) -> subprocess.CompletedProcess[bytes]:
+def _run(
+    directory: Path,
+    words: tuple[str, ...],
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(  # noqa: S603 - a fixed program with a list of arguments, no shell
         ["git", *OPTIONS, "-C", str(directory), *words],  # noqa: S607 - the person's own git, by search path
-        env=environment_for_git(os.environ),
-        stdin=subprocess.DEVNULL,
+        env=environment_for_git(os.environ) if environment is None else environment,
+        input=stdin,
         capture_output=True,
         timeout=timeout_s,
         check=False,
