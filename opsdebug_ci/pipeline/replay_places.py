@@ -17,8 +17,8 @@ from opsdebug_ci.failures.bundle_reader import Bundle, parse_bundle, read_bundle
 from opsdebug_ci.model.bundle import BundleManifest
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.bundles import only_match, stored_bytes
-from opsdebug_ci.store.interface import BaselineStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

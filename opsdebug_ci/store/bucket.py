@@ -81,16 +81,19 @@ class Bucket:
         for _ in in_parallel(self._remove, paths):
             continue
 
-    def below(self, name: str = "", *, deep: bool = True) -> tuple[StoreEntry, ...]:
-        """Objects below the prefix, or below one folder of it, in the order of paths.
-
-        Args:
-            name: the folder; empty: the prefix itself.
-            deep: also those in folders below; else folders count as objects of no size.
-        """
-        found = self._persist("list", lambda files: _list(files, self._key(name), deep))
+    def below(self, folder: str = "") -> tuple[StoreEntry, ...]:
+        """Objects below the prefix, or below one folder of it, in the order of paths."""
+        found = self._persist("list", lambda files: _list(files, self._key(folder), deep=True))
         start = len(self._location.base) + 1
         return tuple(StoreEntry(path=path[start:], size_bytes=size) for path, size in sorted(found))
+
+    def names(self) -> frozenset[str]:
+        """Objects and folders directly below the prefix. Raises StoreError when there is no such bucket, too."""
+        # NOTE: asked for one level only, pyarrow leaves out the folders of Cloud Storage that have no object of their own.
+        deep = self._location.scheme == "gs"
+        found = self._persist("list", lambda files: _list(files, self._key(""), deep=deep))
+        start = len(self._location.base) + 1
+        return frozenset(path[start:].partition("/")[0] for path, _ in found)
 
     def _put(self, one: tuple[str, bytes]) -> None:
         path, data = one
@@ -123,7 +126,7 @@ class Bucket:
         if not is_mute(error):
             return error
         try:
-            _list(self._files(), self._key(""), False)
+            _list(self._files(), self._key(""), deep=False)
         except OSError as told:
             return error if fault_of(told) is Fault.ABSENT else told
         return error
@@ -212,7 +215,7 @@ def _remove(files: Any, key: str) -> None:
         _nothing_there(error)
 
 
-def _list(files: Any, key: str, deep: bool) -> list[tuple[str, int]]:
+def _list(files: Any, key: str, *, deep: bool) -> list[tuple[str, int]]:
     from pyarrow import fs  # noqa: PLC0415 - as in `connect`
 
     try:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from opsdebug_ci.bundle.archive import MOST_BYTES
 from opsdebug_ci.bundle.place import BundlePlace
 from opsdebug_ci.errors import BundleError, UsageError
-
-DIRECTORY = "bundles"
-"""Name of the directory of a store that holds them."""
 
 SHOWN = 10
 """Candidates listed for a prefix that stands for several."""
@@ -24,29 +21,43 @@ _PREFIX = re.compile(r"[0-9a-f]{1,64}")
 
 
 def stored_bytes(place: BundlePlace, sha256: str) -> bytes:
-    """The bytes of a bundle.
+    """The bytes of a bundle in a directory of bundles.
 
     Raises:
         BundleError: it is not there, is too large, or its bytes do not hash to its name.
     """
     path = place.path(sha256)
     try:
-        size = path.stat().st_size
-        data = path.read_bytes() if size <= MOST_BYTES else b""
+        return checked_bytes(sha256, path.stat().st_size, path.read_bytes, f"at `{path}`")
     except OSError as error:
         raise BundleError(
             f"cannot read bundle `{path}`: got `{error.strerror}`; wanted a file this user can read",
             next_step="list the bundles there are with `opsdebug failures`",
         ) from error
+
+
+def checked_bytes(sha256: str, size: int, read: Callable[[], bytes], where: str) -> bytes:
+    """The bytes of a bundle that is there.
+
+    Args:
+        sha256: what it is named by.
+        size: its size, so that one that cannot be ours is not read.
+        read: gives its bytes.
+        where: where it is, in words.
+
+    Raises:
+        BundleError: it is too large, or its bytes do not hash to its name.
+    """
     if size > MOST_BYTES:
         raise BundleError(
-            f"bundle `{path}` has {size:,} bytes; wanted at most {MOST_BYTES:,}",
+            f"bundle {sha256[:12]} {where} has {size:,} bytes; wanted at most {MOST_BYTES:,}",
             next_step="remove the file: no bundle of ours is so large",
         )
+    data = read()
     got = hashlib.sha256(data).hexdigest()
     if got != sha256:
         raise BundleError(
-            f"bundle `{path}` is damaged: its bytes have sha256 `{got}`; wanted the one it is named by",
+            f"bundle {sha256[:12]} {where} is damaged: its bytes have sha256 `{got}`; wanted the one it is named by",
             next_step="restore the file from a copy of the store, or remove it",
         )
     return data

@@ -6,7 +6,7 @@ Decides how a table is described. Deliberately knows no table: those are literal
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +15,6 @@ from opsdebug_ci.model import Calibration, RunDocument
 
 Row = Mapping[str, Any]
 """One row by column name, in pyarrow's plain form; lives only between a table's module and the Parquet encoding."""
-
-RowsFunction = Callable[[RunDocument, Sequence[Calibration]], Sequence[Row]]
-"""Rows a run adds to a table."""
 
 TEXT = pa.string()
 INTEGER = pa.int64()
@@ -29,9 +26,6 @@ INTEGERS = pa.list_(pa.int64())
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 INTEGER_MAP = pa.map_(pa.string(), pa.int64())
 
-PARTITION = "date"
-"""Hive partition column of every table: the UTC day the run started. Not stored inside the files."""
-
 SQL_TYPES: Mapping[pa.DataType, str] = {
     TEXT: "VARCHAR",
     INTEGER: "BIGINT",
@@ -40,6 +34,24 @@ SQL_TYPES: Mapping[pa.DataType, str] = {
     INSTANT: "TIMESTAMPTZ",
 }
 """DuckDB's name of every scalar type a column may have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """What is stored of one run."""
+
+    document: RunDocument
+    """What it found."""
+
+    calibrations: tuple[Calibration, ...] = ()
+    """What the probes of its machine measured."""
+
+    bundles_elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """sha256 -> where the bundle is, in words, for those that its rows name and the store does not hold."""
+
+
+RowsFunction = Callable[[StoredRun], Sequence[Row]]
+"""Rows a run adds to a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +96,7 @@ class Table:
         return pa.schema([pa.field(column.name, column.type) for column in self.columns])
 
 
-def no_rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
+def no_rows(stored: StoredRun) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
     """For a table that no run fills: its view exists, so that SQL over it has an answer."""
     return ()
 

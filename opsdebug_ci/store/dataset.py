@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.fs as pafs
 
-from opsdebug_ci.store.column import PARTITION, TEXT, Table
-from opsdebug_ci.store.encoding import SUFFIX
+from opsdebug_ci.store.column import TEXT, Table
+from opsdebug_ci.store.layout import PARTITION, SUFFIX
 
 _DICTIONARY = pa.dictionary(pa.int32(), TEXT)
 """How text is read: each distinct value once, which halves the time of an aggregate over millions of rows."""

@@ -1,7 +1,7 @@
-"""The store in a directory.
+"""A store in a directory of this machine.
 
-Decides how files get there and are found again: `<store>/<table>/date=<UTC day>/<run id>.parquet`, bundles beside
-them. Appending looks at nothing but the run's own paths, so it costs the same however many runs are there.
+Decides how files get there: written under a temporary name, flushed, renamed. Adding looks at nothing but the paths of
+what is added, so it costs the same however many runs are there.
 """
 
 from __future__ import annotations
@@ -11,31 +11,34 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, final
 
-from opsdebug_ci.bundle.durable import make_directory, write_durably
-from opsdebug_ci.bundle.place import BundlePlace
+from opsdebug_ci.bundle.durable import make_directory, sync_directory, write_durably
 from opsdebug_ci.errors import StoreError
-from opsdebug_ci.model import Calibration, RunDocument
-from opsdebug_ci.store.bundles import DIRECTORY, only_match, stored_bytes
-from opsdebug_ci.store.column import PARTITION
-from opsdebug_ci.store.encoding import READ_BACK, RUN_ID, SUFFIX, decode_run, encode_run
-from opsdebug_ci.store.interface import BaselineStore
-from opsdebug_ci.store.marker import check_ours, read_format_version, write_marker
-from opsdebug_ci.store.tables import runs
+from opsdebug_ci.store.backend import Backend, Mirror, StoreEntry, StoreFile, Told, untold
+from opsdebug_ci.store.inventory import entries_below
+from opsdebug_ci.store.layout import read_bundle_path
+from opsdebug_ci.store.marker import check_ours, raise_version, read_format_version, write_marker
+
+WRITE_TRIES = 5
+"""Tries to write one file into a directory that others remove while it is empty; a second one has never been needed."""
 
 
-class DirectoryStore(BaselineStore):
-    """A store in a local directory, made at the first append."""
+@final
+class DirectoryBackend(Backend):
+    """A directory, made with the first file; its parent must be there."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._location = os.fspath(path)
         self._root = Path(path)
-        self._bundles = BundlePlace(self._root / DIRECTORY)
 
     @property
     def location(self) -> str:
         return self._location
+
+    @property
+    def bundle_limit_bytes(self) -> int | None:
+        return None
 
     def exists(self) -> bool:
         return read_format_version(self._root) is not None
@@ -53,67 +56,49 @@ class DirectoryStore(BaselineStore):
         except OSError as error:
             self._refuse_write(error, str(place))
 
-    def append(self, document: RunDocument, calibrations: Sequence[Calibration] = ()) -> None:
-        files = encode_run(document, calibrations)
+    def add(self, files: Sequence[StoreFile]) -> None:
         try:
             self._prepare()
-            if (self._root / files[-1].path).exists():
-                raise StoreError(
-                    f"store `{self._root}` already holds run `{document.run.id}`; wanted a new id: runs are never "
-                    "overwritten",
-                    next_step="take a new id from `new_run_id`: every invocation has its own",
-                )
+            if files and self._is_there(files[-1]):
+                files = [file for file in files if not self._is_there(file)]
             for file in files:
-                path = self._root / file.path
-                make_directory(path.parent.parent)
-                make_directory(path.parent)
-                write_durably(path, file.data)
+                if not self._is_there(file):
+                    self._write(file)
         except OSError as error:
             self._refuse_write(error, str(error.filename))
 
-    def put_bundle(self, data: bytes) -> str:
+    def exchange(self, added: Sequence[StoreFile], removed: Sequence[str]) -> None:
         try:
             self._prepare()
-            return self._bundles.put(data)
+            raise_version(self._root)
+            self.add(added)
+            for path in removed:
+                (self._root / path).unlink(missing_ok=True)
+            for directory in sorted({(self._root / path).parent for path in removed}):
+                self._forget_if_empty(directory)
         except OSError as error:
             self._refuse_write(error, str(error.filename))
 
-    def bundles(self) -> tuple[str, ...]:
-        return self._bundles.all() if self.exists() else ()
+    def entries(self) -> tuple[StoreEntry, ...]:
+        return entries_below(self._root) if self.exists() else ()
 
-    def bundle(self, sha256: str) -> bytes:
-        return stored_bytes(self._bundles, sha256)
-
-    def find_bundle(self, prefix: str) -> str:
-        return only_match(self.bundles(), prefix, f"store `{self._root}`")
-
-    def load(self, run_id: str) -> RunDocument:
-        found = sorted(self.snapshot().glob(f"{runs.TABLE.name}/{PARTITION}=*/{run_id}{SUFFIX}"))
-        if not RUN_ID.fullmatch(run_id) or not found:
+    def read(self, path: str) -> bytes:
+        try:
+            return (self._root / path).read_bytes()
+        except OSError as error:
             raise StoreError(
-                f"no run `{run_id}` in store `{self._root}`; wanted the id of a stored run",
-                next_step='opsdebug sql "select id, started_at, stage, verdict from runs order by id desc"',
-            )
-        return self._read(found[-1])
+                f"cannot read `{path}` of store `{self._root}`: got `{error.strerror}`; wanted a file this user can read",
+                next_step="`opsdebug baselines verify` says what else is missing or damaged",
+            ) from error
 
-    def latest(self) -> RunDocument:
-        days = sorted((self.snapshot() / runs.TABLE.name).glob(f"{PARTITION}=*"), reverse=True)
-        newest = next((files[-1] for day in days if (files := sorted(day.glob(f"*{SUFFIX}")))), None)
-        if newest is None:
-            raise StoreError(
-                f"store `{self._root}` holds no run; wanted at least one",
-                next_step="opsdebug ci --stage smoke",
-            )
-        return self._read(newest)
-
-    def snapshot(self) -> Path:
+    def mirror(self, told: Told = untold) -> Mirror:  # noqa: ARG002 - nothing is copied
         if not self._root.exists():
             self._refuse_read("there is no such directory")
         if not self._root.is_dir():
             self._refuse_read("it is a file")
         if not self.exists():
             self._refuse_read("nothing was stored in this directory yet")
-        return self._root.resolve()
+        return Mirror(root=self._root.resolve())
 
     def _prepare(self) -> None:
         """Make the directory a store; its parent must be there."""
@@ -121,16 +106,42 @@ class DirectoryStore(BaselineStore):
         if not self.exists():
             write_marker(self._root)
 
-    def _read(self, run_file: Path) -> RunDocument:
-        places = {t.name: run_file.parents[2] / t.name / run_file.parent.name / run_file.name for t in READ_BACK}
+    def _is_there(self, file: StoreFile) -> bool:
+        """The file is there, as it should be. Raises StoreError when another one is there that must not be changed."""
+        path = self._root / file.path
+        if not path.is_file():
+            return False
+        if path.read_bytes() == file.data:
+            return True
+        if read_bundle_path(file.path) is not None:
+            return False
+        raise StoreError(
+            f"store `{self._root}` already holds another `{file.path}`; wanted a new id: runs are never overwritten",
+            next_step="take a new id from `new_run_id`: every invocation has its own",
+        )
+
+    def _write(self, file: StoreFile) -> None:
+        path = self._root / file.path
+        for last in (*(False,) * (WRITE_TRIES - 1), True):
+            try:
+                make_directory(path.parent.parent)
+                make_directory(path.parent)
+                write_durably(path, file.data)
+                return
+            except FileNotFoundError:  # a compaction removed the directory, which was empty until now
+                if last:
+                    raise
+
+    def _forget_if_empty(self, directory: Path) -> None:
+        """Remove a directory that nothing is left in; what is left in it was removed for good."""
+        if not directory.is_dir():
+            return
+        sync_directory(directory)
         try:
-            return decode_run({name: place.read_bytes() for name, place in places.items() if place.exists()})
+            directory.rmdir()
         except OSError as error:
-            raise StoreError(
-                f"cannot read run `{run_file.stem}` of store `{self._root}`: got `{error.strerror}` at "
-                f"`{error.filename}`; wanted files this user can read",
-                next_step="check the permissions of the store",
-            ) from error
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                raise
 
     def _refuse_write(self, error: OSError, place: str) -> NoReturn:
         raise StoreError(

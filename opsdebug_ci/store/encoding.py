@@ -6,26 +6,24 @@ same. Layout: `<table>/date=<UTC day>/<run id>.parquet`.
 
 from __future__ import annotations
 
+import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opsdebug_ci.errors import InternalError, StoreError
-from opsdebug_ci.model import Calibration, RunDocument
-from opsdebug_ci.store.column import PARTITION, Column, Row, Table
+from opsdebug_ci.errors import InternalError
+from opsdebug_ci.model import RunDocument
+from opsdebug_ci.store.backend import StoreFile
+from opsdebug_ci.store.column import Column, Row, StoredRun, Table
+from opsdebug_ci.store.contents import FileFacts
+from opsdebug_ci.store.layout import RUN_ID, TablePath
 from opsdebug_ci.store.performance import read_performance
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
 from opsdebug_ci.store.tables import accuracy, comparisons, histories, runs, sweeps, timings
-
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-"""What a run id may be: it becomes a file name."""
-
-SUFFIX = ".parquet"
 
 READ_BACK: tuple[Table, ...] = (
     runs.TABLE,
@@ -38,45 +36,40 @@ READ_BACK: tuple[Table, ...] = (
 """Tables that a document is made of again; the others say the same in another form, or what no document has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableFile:
-    """The rows one run adds to one table."""
-
-    table: str
-    """Table name."""
-
-    path: str
-    """Path below the store, with forward slashes."""
-
-    data: bytes = field(repr=False)
-    """Parquet."""
-
-
-def encode_run(document: RunDocument, calibrations: Sequence[Calibration]) -> tuple[TableFile, ...]:
-    """Files of a run in the order they must appear; tables it adds nothing to have none; `runs` is last.
+def encode_run(stored: StoredRun) -> tuple[StoreFile, ...]:
+    """Files of a run in the order they must appear; tables it adds nothing to have none; `runs` is last, and names the
+    others with their hashes.
 
     Raises:
         InternalError: the run id is no file name, or a value does not fit its column.
     """
-    run = document.run
+    run = stored.document.run
     if not RUN_ID.fullmatch(run.id):
-        raise InternalError(f"run id is `{run.id}`; wanted letters, digits, `-` and `_`, at most 100")
-    day = runs.start_of(run).date().isoformat()
-    filled = [(table, rows) for table in TABLES if (rows := table.rows(document, calibrations))]
-    return tuple(
-        TableFile(
-            table=table.name,
-            path=f"{table.name}/{PARTITION}={day}/{run.id}{SUFFIX}",
-            data=encode_rows(table, rows),
+        raise InternalError(
+            f"run id is `{run.id}`; wanted letters, digits, `-` and `_`, at most 100, and no `pack-` in front"
         )
-        for table, rows in filled
-    )
+    day = runs.start_of(run).date().isoformat()
+    others = [(table, rows) for table in TABLES if table is not runs.TABLE and (rows := table.rows(stored))]
+    files = [(file_of(table, day, run.id, encode_rows(table, rows)), len(rows)) for table, rows in others]
+    facts = [facts_of(table, file.data, rows) for (table, _), (file, rows) in zip(others, files, strict=True)]
+    (row,) = runs.TABLE.rows(stored)
+    whole = {**row, "files": [asdict(fact) for fact in facts]}
+    return (*(file for file, _ in files), file_of(runs.TABLE, day, run.id, encode_rows(runs.TABLE, [whole])))
 
 
-def decode_run(files: Mapping[str, bytes]) -> RunDocument:
-    """Document of a run from its files by table; `runs` must be among them, a table it added nothing to is not."""
-    stored = {table.name: decode_rows(table, files[table.name]) for table in READ_BACK if table.name in files}
-    run = stored[runs.TABLE.name][0]
+def file_of(table: Table, day: str, name: str, data: bytes) -> StoreFile:
+    """A file of a table, at its place."""
+    return StoreFile(path=str(TablePath(table=table.name, day=day, name=name)), data=data)
+
+
+def facts_of(table: Table, data: bytes, rows: int) -> FileFacts:
+    """What is recorded of a file."""
+    return FileFacts(table=table.name, sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data), rows=rows)
+
+
+def decode_run(stored: Mapping[str, Sequence[Row]]) -> RunDocument:
+    """Document of a run from its rows by table; those of `runs` must be among them, a table it added nothing to is not."""
+    (run,) = stored[runs.TABLE.name]
     return runs.read_document(
         run,
         accuracy.read_observations(stored.get(accuracy.TABLE.name, ())),
@@ -87,11 +80,28 @@ def decode_run(files: Mapping[str, bytes]) -> RunDocument:
 def encode_rows(table: Table, rows: Sequence[Row]) -> bytes:
     """Rows as a Parquet file that carries the columns' comments and the format version."""
     columns = [_array(column, [row.get(column.name) for row in rows]) for column in table.columns]
+    return encode_table(table, pa.table(columns, schema=table.schema))
+
+
+def encode_table(
+    table: Table, rows: pa.Table, metadata: Mapping[str, str] | None = None, *, row_group: int | None = None
+) -> bytes:
+    """Rows in Arrow's form as a Parquet file.
+
+    Args:
+        table: whose schema `rows` have.
+        rows: at least one.
+        metadata: what the file says beside `file_metadata`.
+        row_group: most rows in one row group; None: the library's default.
+    """
     sink = pa.BufferOutputStream()
     # NOTE: no copy of the Arrow schema: Parquet's own types say the same, and a store of small files opens 3x faster.
-    with pq.ParquetWriter(sink, table.schema, compression="zstd", store_schema=False) as writer:
-        writer.write_table(pa.table(columns, schema=table.schema))
-        writer.add_key_value_metadata(file_metadata(table))
+    # The checksums of pages are for the files of `runs`, whose hash is recorded nowhere else.
+    with pq.ParquetWriter(
+        sink, table.schema, compression="zstd", store_schema=False, write_page_checksum=True
+    ) as writer:
+        writer.write_table(rows, row_group_size=row_group)
+        writer.add_key_value_metadata({**file_metadata(table), **(metadata or {})})
     return bytes(sink.getvalue())
 
 
@@ -107,16 +117,9 @@ def file_metadata(table: Table) -> dict[str, str]:
     }
 
 
-def decode_rows(table: Table, data: bytes) -> list[dict[str, Any]]:
-    """Rows of a Parquet file of any accepted version; what an older one lacks is None."""
-    try:
-        stored = pq.read_table(pa.BufferReader(data), partitioning=None).to_pylist()
-    except pa.ArrowException as error:
-        raise StoreError(
-            f"a file of table `{table.name}` is not Parquet that can be read: {error}",
-            next_step="restore the file from a copy of the store, or remove this run's files",
-        ) from error
-    return [{column.name: row.get(column.name) for column in table.columns} for row in stored]
+def rows_of(table: Table, stored: pa.Table) -> list[Row]:
+    """Rows of a file of any accepted version; what an older one lacks is None."""
+    return [{column.name: row.get(column.name) for column in table.columns} for row in stored.to_pylist()]
 
 
 def _array(column: Column, values: list[Any]) -> pa.Array:

@@ -13,12 +13,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from opsdebug_ci.model import FAILING_VERDICTS, FINGERPRINT_VERSION, KnownFailures, OlderFailure, Stage
+from opsdebug_ci.model import FAILING_VERDICTS, FINGERPRINT_VERSION, KnownFailures, OlderFailure
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.query import query
-
-RECORDING_STAGES = (Stage.SMOKE, Stage.FULL)
-"""Stages whose runs are a record of a commit."""
+from opsdebug_ci.store.recording import RECORDING_STAGES
 
 _SQL = """
     with line as (select unnest(?::varchar[]) as "commit", unnest(range(len(?::varchar[]))) as distance),

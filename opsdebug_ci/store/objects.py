@@ -150,7 +150,7 @@ class ObjectBackend(Backend):
     def _version(self) -> int | None:
         data = self._bucket.get(MARKER)
         if data is None:
-            self._bucket.below(deep=False)  # only a listing tells an empty prefix from a bucket that is not there
+            self._bucket.names()  # only a listing tells an empty prefix from a bucket that is not there
             return None
         return format_version(data, self._location)
 
@@ -160,7 +160,7 @@ class ObjectBackend(Backend):
         if data is not None:
             format_version(data, self._location)
             return True
-        check_free((entry.path for entry in self._bucket.below(deep=False)), self._location, "prefix")
+        check_free(self._bucket.names(), self._location, "prefix")
         return False
 
     def _prepare(self) -> None:

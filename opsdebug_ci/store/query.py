@@ -95,7 +95,7 @@ def query(location: str | os.PathLike[str], sql: str, parameters: Sequence[objec
         QueryError: the query is not one SELECT, does not run, or reaches for something outside the store.
         StoreError: there is no store, or a file of it cannot be read.
     """
-    root = open_store(location).snapshot()
+    root = open_store(location).mirror().root
     with duckdb.connect(":memory:", config=CONFIGURATION) as connection:
         _offer(connection, root)
         for setting in LOCK:

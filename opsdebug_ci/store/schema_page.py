@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.store.column import PARTITION, Table, sql_type
+from opsdebug_ci.store.column import Table, sql_type
 from opsdebug_ci.store.examples import EXAMPLES
+from opsdebug_ci.store.layout import PARTITION
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
 from opsdebug_ci.store.views import DERIVED_VIEWS
 

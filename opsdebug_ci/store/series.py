@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.known import RECORDING_STAGES
 from opsdebug_ci.store.profile_rows import PROFILE
 from opsdebug_ci.store.query import query
+from opsdebug_ci.store.recording import RECORDING_STAGES
 from opsdebug_ci.store.tables.timings import HEAD
 
 MOST_RUNS = 400

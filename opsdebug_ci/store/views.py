@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsdebug_ci.store.column import PARTITION, Table
+from opsdebug_ci.store.column import Table
+from opsdebug_ci.store.layout import PARTITION
+from opsdebug_ci.store.macros import MACROS
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.tables import runs
 
@@ -18,8 +20,11 @@ LEG = "coalesce(nullif(ci_key, ''), id), \"system\", python, torch, devices"
 NEWEST_ATTEMPT = f"qualify rank() over (partition by {LEG} order by attempt desc) = 1"
 """Keeps the highest attempt of every leg, and every run outside CI."""
 
-OF_VISIBLE_RUN = "where run_id in (select id from runs)"
-"""Keeps the rows whose run is visible."""
+STARTED = "(started_at at time zone 'UTC')::date"
+"""UTC day a run started; the directory of a file says no more than the month when rows of many runs are together."""
+
+OF_VISIBLE_RUN = "join (select id, date from runs) r on r.id = f.run_id"
+"""Keeps the rows whose run is visible, and knows its day. Costs no more than `run_id in (...)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +78,19 @@ def rows_name(table: Table) -> str:
 
 
 def view_statements() -> tuple[str, ...]:
-    """Statements that make every view, over relations named `rows_name`."""
+    """Statements that make every view and macro, over relations named `rows_name`."""
     # NOTE: `runs` first, because the others ask it.
     ordered = sorted(TABLES, key=lambda table: table is not runs.TABLE)
     derived = tuple(f"create view {view.name} as {view.sql}" for view in DERIVED_VIEWS)
-    return tuple(_table_view(table) for table in ordered) + derived
+    return tuple(_table_view(table) for table in ordered) + derived + tuple(macro.statement for macro in MACROS)
 
 
 def _table_view(table: Table) -> str:
-    columns = ", ".join(f'"{name}"' for name in (*(column.name for column in table.columns), PARTITION))
-    visible = OF_VISIBLE_RUN if table.of_run else NEWEST_ATTEMPT if table is runs.TABLE else ""
+    columns = ", ".join(f'f."{column.name}"' for column in table.columns)
+    day, visible = f"f.{PARTITION}", ""
+    if table.of_run:
+        day, visible = f"r.{PARTITION}", OF_VISIBLE_RUN
+    elif table is runs.TABLE:
+        day, visible = f"{STARTED} as {PARTITION}", NEWEST_ATTEMPT
     # Names are ours: tables and columns of this package.
-    return f"create view {table.name} as select {columns} from {rows_name(table)} {visible}"  # noqa: S608 - names of our own
+    return f"create view {table.name} as select {columns}, {day} from {rows_name(table)} f {visible}"  # noqa: S608 - names of our own

@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 
 from store_documents import run_document
 
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.baseline_store import BaselineStore
 
 ROUNDS = 20
 CASES = 1_000
@@ -31,7 +32,7 @@ def main() -> None:
     words = " ".join(f"operator{n % 30}:pass" for n in range(CASES))
     numbers = itertools.count()
 
-    def append(store: DirectoryStore) -> None:
+    def append(store: BaselineStore) -> None:
         store.append(run_document(words, f"new-{next(numbers)}"))
 
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as directory:
@@ -45,9 +46,9 @@ def main() -> None:
     show(f"Append of {CASES:,} cases, median of {ROUNDS}", ("runs in the store", "ms", "budget", ""), rows)
 
 
-def _store(path: Path, size: int) -> DirectoryStore:
+def _store(path: Path, size: int) -> BaselineStore:
     """A store of `size` runs: one is written, the others are its files under other names."""
-    store = DirectoryStore(path)
+    store = open_store(path)
     store.append(run_document("add:pass softmax:fail/f1", "run-0"))
     originals = list(path.glob("*/date=*/run-0.parquet"))
     days = [date(2026, 1, 1) + timedelta(days=n) for n in range(min(DAYS, size))]

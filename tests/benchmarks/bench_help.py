@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 
 from store_documents import run_document
 
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 
 ROUNDS = 20
 BUDGETS_S = {"opsdebug --help": 0.15, "opsdebug sql 'select 1'": 0.5}
@@ -24,7 +24,7 @@ def main() -> None:
     """Measure and print."""
     script = str(Path(sys.executable).with_name("opsdebug"))
     with tempfile.TemporaryDirectory() as directory:
-        DirectoryStore(Path(directory) / "baselines").append(run_document("add:pass"))
+        open_store(Path(directory) / "baselines").append(run_document("add:pass"))
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
             "opsdebug --help": [script, "--help"],

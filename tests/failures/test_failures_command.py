@@ -14,7 +14,7 @@ from opsdebug_ci.bundle.manifest import manifest_bytes
 from opsdebug_ci.cli import outcome
 from opsdebug_ci.model import MemoryReading, ProcessFacts, Role, Side
 from opsdebug_ci.model.vocabulary import Phase
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 
 LARGE = replace(CASE, dims={"M": 30, "N": 40})
 
@@ -168,7 +168,7 @@ def test_a_damaged_copy_does_not_hide_the_whole_one_of_the_store(
 ) -> None:
     assert outcome(["failures", "import", str(project / "small.opsbundle")]) == 0
     (kept,) = (project / "home" / ".opsdebug" / "bundles").glob("??/*.opsbundle")
-    sha256 = DirectoryStore(project / "home" / "baselines").put_bundle(kept.read_bytes())
+    sha256 = open_store(project / "home" / "baselines").put_bundle(kept.read_bytes())
     kept.write_bytes(kept.read_bytes()[:-1])
     capsys.readouterr()
     assert outcome(["failures", "show", sha256[:12]]) == 0

@@ -18,7 +18,7 @@ from opsdebug_ci.model.failure_list import CauseState, FailuresDocument
 from opsdebug_ci.pipeline.failures import list_failures, show_failure
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.report import encode, failures_text, schema_text
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.encoding import encode_rows
 from opsdebug_ci.store.tables import acceptances
 
@@ -40,7 +40,7 @@ def recorded(root: Path, run_id: str, commit: str, cases: str, *groups: Group, d
     )
     seen = tuple(replace(o, findings=(found,) if o.fingerprint else ()) for o in plain.observations)
     summary = replace(plain.summary, groups=groups)
-    DirectoryStore(root / "baselines").append(replace(plain, observations=seen, summary=summary))
+    open_store(root / "baselines").append(replace(plain, observations=seen, summary=summary))
 
 
 def grouped(fingerprint: str, *members: str, operator: str = "add") -> Group:

@@ -32,7 +32,7 @@ from opsdebug_ci.model.speed import (
     Round,
     SpeedVerdict,
 )
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 
 MACHINE = Machine(
     key="m1",
@@ -162,7 +162,7 @@ def store_nights(place: Path, nights: Sequence[Night]) -> None:
             stage="full",
             performance=PerformanceDocument(comparison=compared(night=night)),
         )
-        DirectoryStore(place).append(document, (calibration(night),))
+        open_store(place).append(document, (calibration(night),))
 
 
 def noisy(levels: Sequence[float], spread: float = 0.01, seed: int = 1) -> list[float]:

@@ -34,7 +34,8 @@ from opsdebug_ci.pipeline.replay_stage import (
 )
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import Shard
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.encoding import encode_rows
 from opsdebug_ci.store.query import query
 from opsdebug_ci.store.tables import acceptances
@@ -58,8 +59,8 @@ class Place:
     """sha256 that a damaged file is named by."""
 
     @property
-    def store(self) -> DirectoryStore:
-        return DirectoryStore(self.project.directory / "baselines")
+    def store(self) -> BaselineStore:
+        return open_store(self.project.directory / "baselines")
 
     def stage(self, selection: Selection = REPLAY, **overrides: object) -> CiOutcome:
         return run_stage(selection, self.project.configuration(**overrides), self.project.world())
@@ -78,7 +79,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     project = repository(tmp_path_factory.mktemp("replay"), **FAILING)
     project.commit()
     bundles = bundles_of(project, *FAILING)
-    store = DirectoryStore(project.directory / "baselines")
+    store = open_store(project.directory / "baselines")
     hashes = {}
     for operator, data in bundles.items():
         hashes[operator] = keep(project, data) if operator in ("wrong", "mended") else store.put_bundle(data)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.query import query
 
 _LACKING = """
@@ -18,13 +18,13 @@ _LACKING = """
 
 def broken_parts(store: Path) -> list[str]:
     """What of a store is half written; empty where nothing is, or where there is no store yet."""
-    if not DirectoryStore(store).exists():
+    if not open_store(store).exists():
         return []
     broken = [f"file {path}" for path in sorted(store.glob("*/date=*/*.parquet")) if not _reads(path)]
     broken += broken_bundles(store / "bundles")
     broken += [f"run {row[0]} without some of its cases" for row in query(store, _LACKING).rows]
     named = query(store, "select distinct bundle from failures where bundle is not null").rows
-    stored = set(DirectoryStore(store).bundles())
+    stored = set(open_store(store).bundles())
     return broken + [f"bundle {row[0]} named but not there" for row in named if row[0] not in stored]
 
 

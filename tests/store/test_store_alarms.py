@@ -15,7 +15,7 @@ from opsdebug_ci.model.controls import ControlCount, count_controls
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import SpeedVerdict
 from opsdebug_ci.store.alarms import Directions, alarm_counts, directions
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 
 
 def controls(notation: str, run_id: str) -> RunDocument:
@@ -29,7 +29,7 @@ def controls(notation: str, run_id: str) -> RunDocument:
 
 def stored(place: Path, documents: Sequence[RunDocument]) -> Path:
     for document in documents:
-        DirectoryStore(place).append(document)
+        open_store(place).append(document)
     return place
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from store_documents import CALIBRATION, run_document
 
 from opsdebug_ci.model import Calibration
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.query import query
 
 
 def test_every_probe_has_a_row_with_its_own_measure_and_the_clocks(tmp_path: Path) -> None:
-    DirectoryStore(tmp_path).append(run_document("add:pass"), [CALIBRATION])
+    open_store(tmp_path).append(run_document("add:pass"), [CALIBRATION])
     found = query(tmp_path, "select probe, dtype, bandwidth_bytes_per_s, flops_per_s from calibrations order by 1")
     assert found.rows == (("gemm", "float32", None, 2e10), ("memcpy", None, 2e10, None))
     clocks = (
@@ -24,7 +24,7 @@ def test_every_probe_has_a_row_with_its_own_measure_and_the_clocks(tmp_path: Pat
 
 def test_clocks_that_are_not_told_are_null(tmp_path: Path) -> None:
     silent = Calibration(device="cpu", probes=CALIBRATION.probes)
-    DirectoryStore(tmp_path).append(run_document("add:pass"), [silent])
+    open_store(tmp_path).append(run_document("add:pass"), [silent])
     found = query(
         tmp_path, "select count(*), count(frequency_after_hz), count(throttled), count(load) from calibrations"
     )

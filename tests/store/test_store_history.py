@@ -7,7 +7,7 @@ from pathlib import Path
 
 from store_documents import run_document
 
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.encoding import encode_rows
 from opsdebug_ci.store.history import accepted_fingerprints, first_seen
 from opsdebug_ci.store.tables import acceptances
@@ -29,7 +29,7 @@ def test_without_a_store_there_is_nothing(tmp_path: Path) -> None:
 
 
 def test_an_acceptance_counts_until_it_lapses(tmp_path: Path) -> None:
-    DirectoryStore(tmp_path).append(run_document("add:pass", "run-1"))
+    open_store(tmp_path).append(run_document("add:pass", "run-1"))
     assert accepted_fingerprints(tmp_path, NOW) == frozenset()
     second = timedelta(seconds=1)
     accept(tmp_path, forever=None, soon=NOW + second, now=NOW, past=NOW - second)
@@ -37,7 +37,7 @@ def test_an_acceptance_counts_until_it_lapses(tmp_path: Path) -> None:
 
 
 def test_a_failure_was_first_seen_in_its_first_run(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+    store = open_store(tmp_path)
     for run_id, cases in (("run-1", "add:fail/f1"), ("run-2", "add:fail/f1 gelu:fail/f2"), ("run-3", "add:pass")):
         store.append(run_document(cases, run_id))
     seen = first_seen(tmp_path)

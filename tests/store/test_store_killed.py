@@ -15,15 +15,15 @@ from store_documents import run_document
 from store_wholeness import broken_parts
 
 import opsdebug_ci
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 
 WRITER = """
 import hashlib, sys
 from dataclasses import replace
 from store_documents import run_document
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 
-store = DirectoryStore(sys.argv[1])
+store = open_store(sys.argv[1])
 print("ready", flush=True)
 for number in range(10**6):
     data = f"{sys.argv[2]} {number} ".encode() * 100_000
@@ -57,13 +57,13 @@ def test_nothing_half_written_is_ever_visible(tmp_path: Path, draws: random.Rand
         writer.communicate()
         assert writer.returncode == -signal.SIGKILL
         assert broken_parts(store) == []
-    DirectoryStore(store).append(run_document("add:pass", "last"))
-    assert DirectoryStore(store).load("last").run.id == "last"
+    open_store(store).append(run_document("add:pass", "last"))
+    assert open_store(store).load("last").run.id == "last"
     assert broken_parts(store) == []
 
 
 def test_a_file_that_is_cut_off_is_told(tmp_path: Path) -> None:
-    store = DirectoryStore(tmp_path)
+    store = open_store(tmp_path)
     store.append(run_document("add:pass gelu:fail/f1", "one"))
     sha256 = store.put_bundle(b"a bundle")
     path = tmp_path / "bundles" / sha256[:2] / f"{sha256}.opsbundle"

@@ -9,7 +9,7 @@ import pytest
 from store_documents import run_document
 
 from opsdebug_ci.model import Blame, Cause, Finding, Group, KnownFailures, OlderFailure, Stage
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.known import known_failures
 
 
@@ -17,7 +17,7 @@ def history(store: Path, *runs: str, **facts: object) -> None:
     """Store runs written `commit | cases`."""
     for number, line in enumerate(runs):
         commit, _, cases = line.partition(" | ")
-        DirectoryStore(store).append(run_document(cases, f"r{number}", **{"commit": commit, **facts}))
+        open_store(store).append(run_document(cases, f"r{number}", **{"commit": commit, **facts}))
 
 
 def known(commit: str | None, *fingerprints: str, cases: str = "") -> KnownFailures:
@@ -83,7 +83,7 @@ def test_only_a_stage_on_an_unmodified_tree_is_a_record(
 
 def test_a_replaced_attempt_is_no_record(tmp_path: Path) -> None:
     history(tmp_path, "c3 | add:fail/f1", key="k", attempt=1)
-    DirectoryStore(tmp_path).append(run_document("add:pass", "again", commit="c3", key="k", attempt=2))
+    open_store(tmp_path).append(run_document("add:pass", "again", commit="c3", key="k", attempt=2))
     assert known_failures(tmp_path, "c3", ()) == known("c3")
 
 
@@ -102,7 +102,7 @@ def record(store: Path, fingerprint: str, cause: Cause, members: tuple[str, ...]
     )
     grouped = replace(plain.summary, groups=(alone,))
     seen = (replace(plain.observations[0], findings=(named,)),)
-    DirectoryStore(store).append(replace(plain, observations=seen, summary=grouped))
+    open_store(store).append(replace(plain, observations=seen, summary=grouped))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from store_documents import MACHINE, case, run_document
@@ -15,15 +17,19 @@ from opsdebug_ci.model import RunDocument
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import Comparing
 from opsdebug_ci.regress.alarm_bound import alarm_bound
-from opsdebug_ci.store.directory import DirectoryStore
-from opsdebug_ci.store.encoding import decode_run, encode_run
+from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.column import StoredRun
+from opsdebug_ci.store.encoding import READ_BACK, decode_run, encode_run, rows_of
 from opsdebug_ci.store.examples import EXAMPLES
 from opsdebug_ci.store.query import query
 
 
 def stored(document: RunDocument) -> RunDocument:
     """The document as it comes back from its files."""
-    return decode_run({file.table: file.data for file in encode_run(document, [])})
+    files = {file.path.partition("/")[0]: file.data for file in encode_run(StoredRun(document=document))}
+    return decode_run(
+        {t.name: rows_of(t, pq.read_table(pa.BufferReader(files[t.name]))) for t in READ_BACK if t.name in files}
+    )
 
 
 def fast(document: PerformanceDocument | None) -> RunDocument:
@@ -47,7 +53,7 @@ def test_not_asked_and_nothing_to_say_are_told_apart(document: PerformanceDocume
 
 
 def test_a_run_that_did_not_ask_about_speed_adds_no_file() -> None:
-    assert [file.table for file in encode_run(fast(None), [])] == ["accuracy", "runs"]
+    assert [file.path.partition("/")[0] for file in encode_run(StoredRun(document=fast(None)))] == ["accuracy", "runs"]
 
 
 @pytest.mark.parametrize("where", ["comparisons", "controls"])
@@ -56,14 +62,14 @@ def test_a_control_in_the_wrong_place_is_refused(where: str) -> None:
     why = Comparing.CONTROL if where == "comparisons" else Comparing.CHANGE
     misplaced = replace(run, **{where: (replace(run.comparisons[0], why=why),)})
     with pytest.raises(InternalError, match=f"is a `{why}`; wanted controls among `controls`"):
-        encode_run(fast(PerformanceDocument(comparison=misplaced)), [])
+        encode_run(StoredRun(document=fast(PerformanceDocument(comparison=misplaced))))
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with one run that says everything of speed."""
     place = tmp_path_factory.mktemp("speed") / "s"
-    DirectoryStore(place).append(fast(performance(case("add"), MACHINE)))
+    open_store(place).append(fast(performance(case("add"), MACHINE)))
     return place
 
 
@@ -161,7 +167,7 @@ def test_worked_queries_find_what_is_there(store: Path, title: str, expected: tu
 def test_worked_queries_over_time_and_false_alarms(tmp_path: Path) -> None:
     place = tmp_path / "s"
     for number, verdicts in enumerate(("same same", "same inconclusive")):
-        DirectoryStore(place).append(calm(with_controls(run_document("add:pass", f"r{number}"), verdicts)))
+        open_store(place).append(calm(with_controls(run_document("add:pass", f"r{number}"), verdicts)))
     minima, alarms = (
         next(example.sql for example in EXAMPLES if example.title.startswith(title))
         for title in ("launch minima", "our own false alarms")

@@ -15,7 +15,7 @@ from store_documents import CALIBRATION, MACHINE, full_document, run_document
 from store_performance import calm, performance, with_controls
 
 from opsdebug_ci.errors import QueryError, StoreError
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.examples import EXAMPLES, ExampleQuery
 from opsdebug_ci.store.query import TableListing, query, tables
 from opsdebug_ci.store.schema import TABLES
@@ -25,7 +25,7 @@ from opsdebug_ci.store.views import VIEW_NAMES
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """A store with one run of two cases."""
-    DirectoryStore(tmp_path / "s").append(run_document("add:pass gelu:fail/f1"), [CALIBRATION])
+    open_store(tmp_path / "s").append(run_document("add:pass gelu:fail/f1"), [CALIBRATION])
     return tmp_path / "s"
 
 
@@ -48,7 +48,7 @@ def test_instants_are_utc(store: Path) -> None:
 
 
 def test_nested_columns_can_be_queried(tmp_path: Path) -> None:
-    DirectoryStore(tmp_path).append(full_document())
+    open_store(tmp_path).append(full_document())
     nested = "select f.cause, f.evidence->>'first' from accuracy, unnest(findings) t(f) where is_worst"
     assert query(tmp_path, nested).rows == (("tail_mask", "120"), ("unknown", "120"))
     assert query(tmp_path, "select worst.tolerance from accuracy where worst is not null").rows == ((0.5,),)
@@ -62,7 +62,7 @@ def test_parameters_are_values_not_text(store: Path) -> None:
 def test_every_view_has_its_columns_even_without_files(tmp_path: Path, name: str) -> None:
     (tmp_path / "opsdebug-store.json").write_text('{"format_version": 1}')
     empty = query(tmp_path, f"select * from {name}")
-    DirectoryStore(tmp_path).append(full_document(), [CALIBRATION])
+    open_store(tmp_path).append(full_document(), [CALIBRATION])
     filled = query(tmp_path, f"select * from {name}")
     assert empty.rows == ()
     assert (empty.columns, empty.types) == (filled.columns, filled.types)
@@ -78,8 +78,8 @@ def test_columns_are_those_of_the_schema(store: Path, table: object) -> None:
 def test_every_example_runs(store: Path, example: ExampleQuery) -> None:
     speed = run_document("add:pass", "r-speed")
     said = performance(speed.observations[0].case, MACHINE)
-    DirectoryStore(store).append(replace(speed, performance=said))
-    DirectoryStore(store).append(calm(with_controls(run_document("add:pass", "r-calm"), "same")))
+    open_store(store).append(replace(speed, performance=said))
+    open_store(store).append(calm(with_controls(run_document("add:pass", "r-calm"), "same")))
     answer = query(store, example.sql)
     if "findings" in example.sql:
         assert answer.columns == ("case_name", "cause", "confidence", "evidence")
@@ -137,7 +137,7 @@ def test_the_highest_attempt_wins(
     tmp_path: Path, first: dict[str, object], second: dict[str, object], visible: list[str]
 ) -> None:
     for run_id, facts in [("r1", first), ("r2", second)]:
-        DirectoryStore(tmp_path).append(run_document("add:pass", run_id, **{"key": "k", **facts}))
+        open_store(tmp_path).append(run_document("add:pass", run_id, **{"key": "k", **facts}))
     assert ids(tmp_path) == visible
     assert query(tmp_path, "select count(*) from accuracy").rows == ((len(visible),),)
 
@@ -148,7 +148,7 @@ def test_failure_history_knows_first_and_last(tmp_path: Path) -> None:
         ("r2", "2026-11-02", "c2", "add:pass"),
         ("r3", "2026-11-03", "c3", "add:fail/f1 gelu:fail/f2 gelu:fail"),
     ]:
-        DirectoryStore(tmp_path).append(run_document(cases, run_id, day=day, commit=commit))
+        open_store(tmp_path).append(run_document(cases, run_id, day=day, commit=commit))
     history = (
         "select fingerprint, operator, first_seen::date::varchar, last_seen::date::varchar, first_commit, last_commit, "
         "runs, cases from failure_history order by 1"
@@ -160,7 +160,7 @@ def test_failure_history_knows_first_and_last(tmp_path: Path) -> None:
 
 
 def test_groups_are_rows_of_their_own(tmp_path: Path) -> None:
-    DirectoryStore(tmp_path).append(full_document())
+    open_store(tmp_path).append(full_document())
     rows = query(tmp_path, 'select run_id, "group".fingerprint, "group".members from failure_groups').rows
     assert rows == tuple(
         (full_document().run.id, g.fingerprint, list(g.members)) for g in full_document().summary.groups
@@ -169,7 +169,7 @@ def test_groups_are_rows_of_their_own(tmp_path: Path) -> None:
 
 
 def test_groups_of_an_older_program_have_no_members(tmp_path: Path) -> None:
-    DirectoryStore(tmp_path).append(full_document())
+    open_store(tmp_path).append(full_document())
     (path,) = tmp_path.glob("runs/*/*.parquet")
     table = pq.ParquetFile(path).read()
     known = ("fingerprint", "cause", "operator", "count", "cases", "statement")
@@ -180,7 +180,7 @@ def test_groups_of_an_older_program_have_no_members(tmp_path: Path) -> None:
     position = table.schema.get_field_index("groups")
     pq.write_table(table.set_column(position, "groups", pa.array(groups, shape)), path)
     assert query(tmp_path, 'select "group".members, "group".umbrella from failure_groups').rows == ((None, None),)
-    (group,) = DirectoryStore(tmp_path).latest().summary.groups
+    (group,) = open_store(tmp_path).latest().summary.groups
     assert (group.members, group.umbrella, group.identity) == ((), False, None)
 
 
@@ -198,7 +198,7 @@ def test_a_file_of_an_older_shape_reads_as_null(store: Path) -> None:
 @pytest.mark.parametrize("name", ["o'clock", "a[1]b", "st*r?", "x y"])
 def test_any_path_can_be_a_store(tmp_path: Path, name: str) -> None:
     (tmp_path / "a1b").mkdir()
-    DirectoryStore(tmp_path / name).append(run_document("add:pass"))
+    open_store(tmp_path / name).append(run_document("add:pass"))
     assert query(tmp_path / name, "select operator from accuracy").rows == (("add",),)
 
 

@@ -15,7 +15,7 @@ from store_performance import comparison_run
 from opsdebug_ci.model import Calibration, Stage
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import Comparing, ComparisonRun, LaunchTime, Round
-from opsdebug_ci.store.directory import DirectoryStore
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.series import ProbeTime, accepted_levels, stored_series
 
@@ -48,7 +48,7 @@ def store_run(
 ) -> None:
     document = run_document("add:pass", run_id, **{"commit": "c1", "stage": Stage.FULL, **facts})
     performance = None if comparison is None else PerformanceDocument(comparison=comparison)
-    DirectoryStore(place).append(replace(document, performance=performance), calibrations)
+    open_store(place).append(replace(document, performance=performance), calibrations)
 
 
 def test_launches_of_the_head_are_read_once_in_order_with_their_run(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from opsdebug_ci.model import Calibration, ObservationDocument, RunDocument
+from opsdebug_ci.model import ObservationDocument
 from opsdebug_ci.store.case_columns import CASE_COLUMNS
-from opsdebug_ci.store.column import FLAG, INTEGER, INTEGERS, REAL, TEXT, Column, Row, Table
+from opsdebug_ci.store.column import FLAG, INTEGER, INTEGERS, REAL, TEXT, Column, Row, StoredRun, Table
 from opsdebug_ci.store.observation_rows import observation_rows, read_observation
 from opsdebug_ci.store.struct import FINDING
 
@@ -74,8 +74,9 @@ OUTPUT_COLUMNS = (
 )
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
+def rows(stored: StoredRun) -> Sequence[Row]:
     """Rows of every case, in plan order."""
+    document = stored.document
     return [
         {"run_id": document.run.id, "case_index": index, **row}
         for index, observation in enumerate(document.observations)

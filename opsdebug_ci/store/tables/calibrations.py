@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsdebug_ci.model import Calibration, RunDocument
-from opsdebug_ci.store.column import FLAG, INTEGER, INTEGERS, REAL, TEXT, Column, Row, Table
+from opsdebug_ci.store.column import FLAG, INTEGER, INTEGERS, REAL, TEXT, Column, Row, StoredRun, Table
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:
+def rows(stored: StoredRun) -> Sequence[Row]:
     """One row per probe reading; the clocks are those of the whole calibration."""
     return [
         {
-            "run_id": document.run.id,
+            "run_id": stored.document.run.id,
             "device": calibration.device,
             "probe": reading.probe,
             "size_bytes": reading.size_bytes,
@@ -28,7 +27,7 @@ def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence
             "stolen": calibration.clocks_after.stolen,
             "load": calibration.clocks_after.load,
         }
-        for calibration in calibrations
+        for calibration in stored.calibrations
         for reading in calibration.probes
     ]
 

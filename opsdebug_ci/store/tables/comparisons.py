@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from opsdebug_ci.errors import InternalError
-from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.model.speed import ArmFacts, Comparing, Comparison, ComparisonRun, Effect, SpeedVerdict
 from opsdebug_ci.store.case_columns import CASE_COLUMNS, case_cells, read_case
-from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, Column, Row, Table
+from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, Column, Row, StoredRun, Table
 from opsdebug_ci.store.struct import cells, read_cells
 from opsdebug_ci.store.tables import timings
 
@@ -67,12 +66,13 @@ COLUMNS = (
 )
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
+def rows(stored: StoredRun) -> Sequence[Row]:
     """Every comparison, then every control.
 
     Raises:
         InternalError: a control is among the comparisons, or something else among the controls.
     """
+    document = stored.document
     run = None if document.performance is None else document.performance.comparison
     if run is None:
         return ()

@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opsdebug_ci.model import FAILING_VERDICTS, Calibration, Cause, Finding, ObservationDocument, RunDocument
-from opsdebug_ci.store.column import REAL, TEXT, Column, Row, Table
+from opsdebug_ci.model import FAILING_VERDICTS, Cause, Finding, ObservationDocument
+from opsdebug_ci.store.column import REAL, TEXT, Column, Row, StoredRun, Table
 from opsdebug_ci.store.struct import finding_struct
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
+def rows(stored: StoredRun) -> Sequence[Row]:
     """One row per failed case."""
+    document = stored.document
     return [
-        {"run_id": document.run.id, **_failure_columns(observation), **_finding_columns(observation.findings)}
+        {
+            "run_id": document.run.id,
+            **_failure_columns(observation),
+            "bundle_elsewhere": stored.bundles_elsewhere.get(observation.bundle or ""),
+            **_finding_columns(observation.findings),
+        }
         for observation in document.observations
         if observation.fingerprint is not None or observation.verdict in FAILING_VERDICTS
     ]
@@ -56,6 +62,11 @@ TABLE = Table(
         Column(name="verdict", type=TEXT, comment="verdict of the case"),
         Column(name="reason", type=TEXT, comment="what broke, when something did"),
         Column(name="bundle", type=TEXT, comment="sha256 of the failure bundle; null: none was written"),
+        Column(
+            name="bundle_elsewhere",
+            type=TEXT,
+            comment="where that bundle is, in words; null: in the store, or there is none",
+        ),
         Column(name="confidence", type=REAL, comment="how sure the finding is, 0 to 1; null without one", unit="1"),
         Column(name="blame", type=TEXT, comment="whom it holds responsible; null without one"),
         Column(name="statement", type=TEXT, comment="one sentence with numbers; null without one"),

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.model.history import ChangePoint, HistoryReading
 from opsdebug_ci.model.wire import from_json
 from opsdebug_ci.store.case_columns import CASE_COLUMNS, case_cells, read_case
-from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, Column, Row, Table
+from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, Column, Row, StoredRun, Table
 from opsdebug_ci.store.struct import to_struct
 
 CHANGE = pa.struct([("ratio", REAL), ("before", TEXT), ("after", TEXT), ("at", TEXT), ("p_value", REAL)])
@@ -50,8 +49,9 @@ COLUMNS = (
 )
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
+def rows(stored: StoredRun) -> Sequence[Row]:
     """One row per series."""
+    document = stored.document
     history = () if document.performance is None else document.performance.history
     return [
         {

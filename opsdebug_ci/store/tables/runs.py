@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from opsdebug_ci.errors import InternalError
 from opsdebug_ci.model import (
-    Calibration,
     CiContext,
     Group,
     Machine,
@@ -29,7 +28,19 @@ from opsdebug_ci.model import (
 )
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.wire import from_json
-from opsdebug_ci.store.column import FLAG, INSTANT, INTEGER, INTEGER_MAP, TEXT, TEXT_MAP, TEXTS, Column, Row, Table
+from opsdebug_ci.store.column import (
+    FLAG,
+    INSTANT,
+    INTEGER,
+    INTEGER_MAP,
+    TEXT,
+    TEXT_MAP,
+    TEXTS,
+    Column,
+    Row,
+    StoredRun,
+    Table,
+)
 from opsdebug_ci.store.performance import PERFORMANCE, performance_struct
 from opsdebug_ci.store.struct import to_struct
 
@@ -70,6 +81,9 @@ GROUP = pa.struct(
 
 SOURCE = pa.struct([("operator", TEXT), ("file", TEXT), ("line", INTEGER)])
 """Model value `OperatorSource`."""
+
+FILE = pa.struct([("table", TEXT), ("sha256", TEXT), ("size_bytes", INTEGER), ("rows", INTEGER)])
+"""What is recorded of a file of the run: `FileFacts`."""
 
 UNAVAILABLE = pa.struct([("operator", TEXT), ("reason", TEXT)])
 """Model value `Unavailable`."""
@@ -117,6 +131,16 @@ COLUMNS = (
     Column(name="notes", type=TEXTS, comment="what a reader must know beside the cases; null in older files"),
     Column(name="sources", type=pa.list_(SOURCE), comment="where the operators are defined"),
     Column(name="performance", type=PERFORMANCE, comment="what holds for all that is said of speed; null: not asked"),
+    Column(
+        name="files",
+        type=pa.list_(FILE),
+        comment="the run's files in the other tables as they were written; null in older files",
+    ),
+    Column(
+        name="bundles_elsewhere",
+        type=TEXT_MAP,
+        comment="sha256 of each bundle the store does not hold, and where it is; null in older files",
+    ),
 )
 
 
@@ -130,9 +154,17 @@ def start_of(run: RunRecord) -> datetime:
     return instant.replace(tzinfo=instant.tzinfo or timezone.utc).astimezone(timezone.utc)
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
-    """The run's only row."""
-    return ({**_run_columns(document.run), **_machine_columns(document.run.machine), **_summary_columns(document)},)
+def rows(stored: StoredRun) -> Sequence[Row]:
+    """The run's only row; its column `files` is filled by whoever writes those files."""
+    document = stored.document
+    return (
+        {
+            **_run_columns(document.run),
+            **_machine_columns(document.run.machine),
+            **_summary_columns(document),
+            "bundles_elsewhere": list(stored.bundles_elsewhere.items()),
+        },
+    )
 
 
 def read_document(

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.model.profile_document import Sweep, SweepPoint
-from opsdebug_ci.store.column import INTEGER, INTEGER_MAP, REAL, TEXT, Column, Row, Table
+from opsdebug_ci.store.column import INTEGER, INTEGER_MAP, REAL, TEXT, Column, Row, StoredRun, Table
 from opsdebug_ci.store.struct import to_struct
 
 POINT = pa.struct([("dims", INTEGER_MAP), ("bytes", REAL), ("operator_ns", REAL), ("reference_ns", REAL)])
 """Model value `SweepPoint`."""
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
+def rows(stored: StoredRun) -> Sequence[Row]:
     """One row per sweep."""
+    document = stored.document
     sweeps = () if document.performance is None else document.performance.sweeps
     return [
         {

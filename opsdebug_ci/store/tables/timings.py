@@ -12,11 +12,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from opsdebug_ci.model import Calibration, RunDocument
+from opsdebug_ci.model import RunDocument
 from opsdebug_ci.model.profile_document import ProfileEntry
 from opsdebug_ci.model.speed import Comparing, Comparison, ComparisonRun, LaunchTime, Round
 from opsdebug_ci.store.case_columns import CASE_COLUMNS, case_cells
-from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, Column, Row, Table
+from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, Column, Row, StoredRun, Table
 from opsdebug_ci.store.profile_rows import (
     FLOOR_COLUMNS,
     PARTS_COLUMNS,
@@ -63,8 +63,9 @@ COLUMNS = (
 )
 
 
-def rows(document: RunDocument, calibrations: Sequence[Calibration]) -> Sequence[Row]:  # noqa: ARG001 - one signature for all tables
+def rows(stored: StoredRun) -> Sequence[Row]:
     """Profiled cases in order, then the launches of every comparison and of every control."""
+    document = stored.document
     performance = document.performance
     if performance is None:
         return ()

@@ -1,0 +1,171 @@
+"""The baseline store: the append-only home of runs, bundles and acceptances, wherever its files lie.
+
+Decides what a run becomes, and in which order: first the bundles that its rows name, then the rows, then the run. What
+is where is the business of `Backend`; which rows count is that of `Contents`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import NoReturn, final
+
+from opsdebug_ci.errors import BundleError, StoreError
+from opsdebug_ci.model import Calibration, RunDocument
+from opsdebug_ci.store.backend import Backend, Mirror, StoreFile, Told, untold
+from opsdebug_ci.store.bundles import checked_bytes, only_match
+from opsdebug_ci.store.column import StoredRun
+from opsdebug_ci.store.encoding import encode_run
+from opsdebug_ci.store.inventory import take_inventory
+from opsdebug_ci.store.layout import RUN_ID, bundle_path, read_bundle_path
+from opsdebug_ci.store.recall import newest, recall
+
+NOWHERE = "it was not kept: too large for this store, and the run had no artifact"
+"""Where a bundle is that nothing holds."""
+
+
+@final
+class BaselineStore:
+    """A store over a backend.
+
+    Args:
+        backend: the place its files lie.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def backend(self) -> Backend:
+        """The place its files lie, for whoever looks after them."""
+        return self._backend
+
+    @property
+    def location(self) -> str:
+        """As the user wrote it."""
+        return self._backend.location
+
+    def exists(self) -> bool:
+        """Whether anything was ever stored here. Raises StoreError, StoreFormatError as `Backend` does."""
+        return self._backend.exists()
+
+    def check_writable(self) -> None:
+        """Find out, before any work is done, whether a run could be appended; leaves nothing behind.
+
+        Raises:
+            StoreError: it cannot be written here.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+        self._backend.check_writable()
+
+    def append(
+        self,
+        document: RunDocument,
+        calibrations: Sequence[Calibration] = (),
+        *,
+        bundles: Iterable[bytes] = (),
+        elsewhere: str = NOWHERE,
+    ) -> None:
+        """Store a run: whole and durably, or not at all. The same run again changes nothing.
+
+        Args:
+            document: what it found.
+            calibrations: what the probes of its machine measured.
+            bundles: the failure bundles that its rows name; those already stored may be among them.
+            elsewhere: where those stay that are too large for this place, in words.
+
+        Raises:
+            StoreError: it cannot be written here, or another run with this id is there already.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+        kept, left = self._divided(bundles)
+        stored = StoredRun(
+            document=document,
+            calibrations=tuple(calibrations),
+            bundles_elsewhere=dict.fromkeys(left, elsewhere),
+        )
+        self._backend.add([*kept, *encode_run(stored)])
+
+    def put_bundle(self, data: bytes) -> str:
+        """Store a failure bundle durably and return its sha256; one that is there already stays as it is.
+
+        Raises:
+            StoreError: it cannot be written here, or is too large for this place.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+        kept, left = self._divided([data])
+        if left:
+            raise StoreError(
+                f"bundle {left[0][:12]} has {len(data):,} bytes; wanted at most {self._backend.bundle_limit_bytes:,} in "
+                f"store `{self.location}`",
+                next_step="keep it as a file, e.g. in an artifact of the run",
+            )
+        self._backend.add(kept)
+        return hashlib.sha256(data).hexdigest()
+
+    def bundles(self) -> tuple[str, ...]:
+        """sha256 of every stored bundle, sorted; none where there is no store."""
+        self._sizes = {
+            sha256: entry.size_bytes
+            for entry in self._backend.entries()
+            if (sha256 := read_bundle_path(entry.path)) is not None
+        }
+        return tuple(sorted(self._sizes))
+
+    def bundle(self, sha256: str) -> bytes:
+        """The bytes of a stored bundle. Raises BundleError when it is not there, or does not hash to its name."""
+        if sha256 not in self._sizes and sha256 not in self.bundles():
+            raise BundleError(
+                f"no bundle `{sha256}` in store `{self.location}`; wanted one that is there",
+                next_step="list the bundles there are with `opsdebug failures`",
+            )
+        return checked_bytes(
+            sha256, self._sizes[sha256], lambda: self._backend.read(bundle_path(sha256)), f"in store `{self.location}`"
+        )
+
+    def find_bundle(self, prefix: str) -> str:
+        """sha256 of the only stored bundle that starts with `prefix`. Raises UsageError when it is not one."""
+        return only_match(self.bundles(), prefix, f"store `{self.location}`")
+
+    def load(self, run_id: str) -> RunDocument:
+        """The document of a stored run. Raises StoreError when it is not there."""
+        inventory = take_inventory(self.mirror().root)
+        return (recall(inventory, run_id) if RUN_ID.fullmatch(run_id) else None) or self._no_run(run_id)
+
+    def latest(self) -> RunDocument:
+        """The document of the newest run. Raises StoreError when there is none."""
+        inventory = take_inventory(self.mirror().root)
+        run_id = newest(inventory)
+        if run_id is None:
+            raise StoreError(
+                f"store `{self.location}` holds no run; wanted at least one", next_step="opsdebug ci --stage smoke"
+            )
+        return recall(inventory, run_id) or self._no_run(run_id)
+
+    def mirror(self, told: Told = untold) -> Mirror:
+        """A directory on this machine that holds the store in its documented layout, for reading.
+
+        Raises:
+            StoreError: there is no store, or it can neither be reached nor is there a copy of it.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+        return self._backend.mirror(told)
+
+    def _divided(self, bundles: Iterable[bytes]) -> tuple[list[StoreFile], list[str]]:
+        """Bundles as files, and the sha256 of those that are too large for this place."""
+        limit = self._backend.bundle_limit_bytes
+        kept, left = [], []
+        for data in bundles:
+            sha256 = hashlib.sha256(data).hexdigest()
+            if limit is None or len(data) <= limit:
+                kept.append(StoreFile(path=bundle_path(sha256), data=data))
+            else:
+                left.append(sha256)
+        return kept, left
+
+    def _no_run(self, run_id: str) -> NoReturn:
+        raise StoreError(
+            f"no run `{run_id}` in store `{self.location}`; wanted the id of a stored run",
+            next_step='opsdebug sql "select id, started_at, stage, verdict from runs order by id desc"',
+        )
