@@ -1,0 +1,180 @@
+"""What people ask most, as functions of SQL.
+
+Decides names, parameters and text of every macro. All of them ask the views and see nothing else. Deliberately opens
+nothing.
+
+A parameter that names operators is a pattern as in `opsdebug run`: `*`, `?` and `[...]`, so a plain name is itself.
+A commit is a full hash or the beginning of one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opsdebug_ci.store.recording import RECORD
+from opsdebug_ci.store.tables.timings import HEAD
+
+INVOCATION = "array_to_string(string_split({key}, '/')[1:3], '/')"
+"""What the legs, shards and stages of one CI run have in common: `ci_key` up to owner, repository and run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Macro:
+    """A function of SQL."""
+
+    name: str
+    """Its name."""
+
+    parameters: tuple[str, ...] = ()
+    """Names of its parameters, all of which must be given."""
+
+    comment: str
+    """What it answers, and what one row is."""
+
+    sql: str
+    """Its query, or expression."""
+
+    scalar: bool = False
+    """It is one value, rather than rows to select from."""
+
+    @property
+    def call(self) -> str:
+        """How it is written."""
+        return f"{self.name}({', '.join(self.parameters)})"
+
+    @property
+    def statement(self) -> str:
+        """Statement that makes it."""
+        return f"create macro {self.call} as {'' if self.scalar else 'table '}{self.sql}"
+
+
+LATEST_RUN = Macro(
+    name="latest_run",
+    comment="Id of the newest run.",
+    sql="(select id from runs order by started_at desc, id desc limit 1)",
+    scalar=True,
+)
+
+LATEST_RUNS = Macro(
+    name="latest_runs",
+    comment="Rows of `runs`: the newest run and, where it is one of several of one CI run, all its legs and shards.",
+    sql=f"""
+        select r.* from runs r join runs newest on newest.id = latest_run()
+        where r.id = newest.id
+              or (r.ci_key <> '' and {INVOCATION.format(key="r.ci_key")} = {INVOCATION.format(key="newest.ci_key")})
+    """,  # noqa: S608 - our own text
+)
+
+TREND = Macro(
+    name="trend",
+    parameters=("operator",),
+    comment="One row per run and timed case of these operators, oldest first within its case, machine and source: "
+    "`ns`, the median of the minima of its launches of the code under test; `ratio` to the row before; `source`, which "
+    "is comparison, profile (one launch) or what it was imported as; and whether the run is to be doubted.",
+    # NOTE: a launch is stored once for each comparison it is part of.
+    sql=f"""
+        with launched as (
+            select t.run_id, t.operator, t.case_id, t.case_name,
+                   case when t.round in ('screen', 'confirm') then 'comparison' else t.round end as source,
+                   t.round, t.launch, coalesce(t.min_ns, t.median_ns) as ns,
+                   bool_or(coalesce(t.throttled, false)) as throttled,
+                   bool_or(coalesce(t.contaminated, false)) as contaminated
+            from timings_files t
+            where t.operator glob operator and t.arm = '{HEAD}' and coalesce(t.min_ns, t.median_ns) is not null
+            group by all
+        ),
+        timed as (
+            select l.run_id, l.operator, l.case_id, l.case_name, l.source, median(l.ns) as ns, count(*) as launches,
+                   bool_or(l.throttled) as throttled, bool_or(l.contaminated) as contaminated
+            from launched l group by l.run_id, l.operator, l.case_id, l.case_name, l.source
+        )
+        select r.started_at, r."commit", r.machine_key, t.operator, t.case_name, t.source, t.ns,
+               t.ns / lag(t.ns) over (
+                   partition by t.case_id, r.machine_key, t.source order by r.started_at, r.id
+               ) as ratio,
+               t.launches, t.contaminated, t.throttled, r.dirty, r.pull_request, t.case_id, r.id as run_id
+        from timed t join runs r on r.id = t.run_id
+        order by t.operator, t.case_name, r.machine_key, t.source, r.started_at, r.id
+    """,  # noqa: S608 - our own text
+)
+
+ACCURACY_TREND = Macro(
+    name="accuracy_trend",
+    parameters=("operator",),
+    comment="One row per run, operator, dtype and device, oldest first: cases judged, how many did not pass, and the "
+    "worst error of the worst case.",
+    sql="""
+        select r.started_at, r."commit", r.machine_key, a.operator, a.dtype, a.device,
+               count(distinct a.case_id) as cases,
+               count(distinct a.case_id) filter (where a.verdict <> 'pass') as not_passed,
+               max(a.ulp_max) as ulp_max, max(a.max_abs_err) as max_abs_err,
+               arg_max(a.case_name, a.ulp_max) as worst_case, r.id as run_id
+        from accuracy a join runs r on r.id = a.run_id
+        where a.operator glob operator and a.verdict <> 'skipped'
+        group by r.started_at, r."commit", r.machine_key, a.operator, a.dtype, a.device, r.id
+        order by a.operator, a.dtype, a.device, r.started_at, r.id
+    """,
+)
+
+BASELINE_FOR = Macro(
+    name="baseline_for",
+    parameters=("revision",),
+    comment="The runs a commit of the store is compared with, newest first: those of its nearest recorded first-parent "
+    "ancestor (of its merge base, for a pull request), or of a commit with that ancestor's files. `distance` counts "
+    "commits. Empty: the commit has no run, or nothing is recorded of its last 50 ancestors.",
+    sql=f"""
+        with asked as (
+            select r."commit", r.base_commit, r.ancestors, list_position(r.ancestors, r.base_commit) as base
+            from runs r where starts_with(r."commit", revision) and revision <> ''
+            order by len(r.ancestors) desc, r.id desc limit 1
+        ),
+        line as (
+            select unnest(a.ancestors) as "commit", generate_subscripts(a.ancestors, 1) as distance,
+                   coalesce(a.base, 1) as nearest
+            from asked a where coalesce(a.base_commit, '') = '' or a.base is not null
+            union all
+            select a.base_commit, 1, 1 from asked a where a.base_commit <> '' and a.base is null
+            union all
+            select unnest(b.ancestors), 1 + generate_subscripts(b.ancestors, 1), 1
+            from asked a join (
+                select "commit", arg_max(ancestors, len(ancestors)) as ancestors from runs group by 1
+            ) b on b."commit" = a.base_commit
+            where a.base is null
+        ),
+        walked as (
+            select l."commit", min(l.distance) as distance, any_value(r.tree) as tree
+            from line l left join runs r on r."commit" = l."commit" and r.tree <> '' and not r.dirty
+            where l.distance >= l.nearest group by l."commit"
+        ),
+        recorded as (select * from runs where {RECORD}),
+        found as (
+            select r.*, w.distance, r."commit" <> w."commit" as same_files
+            from recorded r join walked w on w."commit" = r."commit" or w.tree = r.tree
+            qualify w.distance = min(w.distance) over ()
+        )
+        select f."commit", f.distance, f.same_files, f.id as run_id, f.stage, f.started_at, f.machine_key, f.verdict
+        from found f where f.same_files = (select bool_and(same_files) from found)
+        order by f.started_at desc, f.id desc
+    """,  # noqa: S608 - our own text
+)
+
+FAILURES_AT = Macro(
+    name="failures_at",
+    parameters=("revision",),
+    comment="Rows of `failures` of every run at a commit, with its stage and machine.",
+    sql="""
+        select f.*, r."commit", r.stage, r.machine_key, r.started_at from failures f join runs r on r.id = f.run_id
+        where starts_with(r."commit", revision) and revision <> ''
+        order by f.operator, f.case_name, r.id
+    """,
+)
+
+MACROS: tuple[Macro, ...] = (
+    LATEST_RUN,
+    LATEST_RUNS,
+    TREND,
+    ACCURACY_TREND,
+    BASELINE_FOR,
+    FAILURES_AT,
+)
+"""Every macro; one that another asks comes before it."""
