@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opsdebug_ci.model.history import HistoryReading
+from opsdebug_ci.model.imported import ImportedTime
 from opsdebug_ci.model.profile_document import DevicePeaks, ProfileEntry, Sweep
 from opsdebug_ci.model.speed import AlarmBound, ComparisonRun
 
@@ -34,3 +35,6 @@ class PerformanceDocument:
 
     notes: tuple[str, ...] = ()
     """What a reader must know, e.g. why nothing was compared."""
+
+    imported: tuple[ImportedTime, ...] = ()
+    """Times that another tool recorded; no verdict rests on them."""

@@ -127,6 +127,8 @@ class Stage(Word):
     REPLAY = "replay"
     RUN = "run"
     """Not a stage of `ci`: cases picked by hand with `opsdebug run`."""
+    IMPORT = "import"
+    """Not a stage of `ci`: times that another tool recorded, with `opsdebug baselines import`. Nothing was judged."""
 
 
 class Verdict(Word):

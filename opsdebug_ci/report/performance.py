@@ -59,8 +59,13 @@ def conclusion(performance: PerformanceDocument) -> str:
     run = performance.comparison
     if run is not None and run.comparisons:
         return f"{str(run.comparisons[0].verdict).upper()}: {speed.conclusion(run)}"
-    profiled = len(performance.profiles)
-    return "nothing was compared" + (f"; {profiled:,} case{'' if profiled == 1 else 's'} profiled" if profiled else "")
+    profiled, imported = len(performance.profiles), len(performance.imported)
+    said = ["nothing was compared"]
+    said += [f"{profiled:,} case{'' if profiled == 1 else 's'} profiled"] if profiled else []
+    if imported:
+        sources = ", ".join(dict.fromkeys(plain(one.source) for one in performance.imported))
+        said.append(f"{imported:,} time{'' if imported == 1 else 's'} imported from {sources}")
+    return "; ".join(said)
 
 
 def history_lines(history: Sequence[HistoryReading]) -> list[str]:
