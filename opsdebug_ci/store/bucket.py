@@ -89,7 +89,7 @@ class Bucket:
 
     def names(self) -> frozenset[str]:
         """Objects and folders directly below the prefix. Raises StoreError when there is no such bucket, too."""
-        # NOTE: asked for one level only, pyarrow leaves out the folders of Cloud Storage that have no object of their own.
+        # NOTE: asked for one level, pyarrow leaves out those folders of Cloud Storage that have no object of their own.
         deep = self._location.scheme == "gs"
         found = self._persist("list", lambda files: _list(files, self._key(""), deep=deep))
         start = len(self._location.base) + 1
