@@ -87,6 +87,15 @@ class BaselineStore:
         )
         self._backend.add([*kept, *encode_run(stored)])
 
+    def append_all(self, documents: Iterable[RunDocument]) -> None:
+        """Store runs that name no bundles, in one visit to the place: each whole or not at all, in this order.
+
+        Raises:
+            StoreError: it cannot be written here, or another run with one of these ids is there already.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+        self._backend.add([file for document in documents for file in encode_run(StoredRun(document=document))])
+
     def put_bundle(self, data: bytes) -> str:
         """Store a failure bundle durably and return its sha256; one that is there already stays as it is.
 

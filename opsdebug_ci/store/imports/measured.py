@@ -122,9 +122,12 @@ def instant(text: str, path: Path, where: str) -> datetime:
     try:
         # NOTE: Python 3.10 does not read the suffix `Z`.
         read = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-        return (read if read.tzinfo else read.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+        moment = (read if read.tzinfo else read.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError):
-        refuse(path, f"{text[:80]!r} at `{where}`", "an ISO 8601 time")
+        moment = None
+    if moment is None or moment < _EPOCH:
+        refuse(path, f"{text[:80]!r} at `{where}`", "an ISO 8601 time since 1970")
+    return moment
 
 
 def instant_of_ms(milliseconds: float, path: Path, where: str) -> datetime:

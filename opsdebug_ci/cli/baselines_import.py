@@ -1,0 +1,66 @@
+"""`opsdebug baselines import`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from opsdebug_ci.cli.options import config_option, json_option, store_option, world
+from opsdebug_ci.cli.output import log, tell
+from opsdebug_ci.cli.store_location import store_location
+from opsdebug_ci.model.wire import to_json
+from opsdebug_ci.report.escape import plain
+
+if TYPE_CHECKING:
+    from opsdebug_ci.pipeline.import_history import ImportOutcome
+
+FORMATS = ("auto", "pytest-benchmark", "asv", "google-benchmark", "github-action-benchmark")
+"""What `--format` accepts; spelled out so that `--help` imports nothing."""
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--format", "wanted", type=click.Choice(FORMATS), default="auto", help="Which tool wrote FILE.")
+@click.option("--commit", default="", metavar="HASH", help="Full hash of what was measured, where FILE names none.")
+@store_option
+@config_option
+@json_option
+def import_command(file: Path, wanted: str, commit: str, store: str | None, config: Path | None, as_json: bool) -> int:
+    """Add times that another tool recorded to the store, so that history does not start at zero.
+
+    FILE is a JSON of pytest-benchmark or Google Benchmark, the data.js of github-action-benchmark, or a result file or
+    the results directory of asv. Importing it again adds only what is new. No gate rests on imported times.
+    """
+    from opsdebug_ci.pipeline.import_history import NEXT, import_history  # noqa: PLC0415 - pyarrow: not for --help
+    from opsdebug_ci.store.backends import open_store  # noqa: PLC0415 - as above
+
+    here = world(quiet=True)
+    opened = open_store(store_location(store, config), root=here.directory, environ=here.environ)
+    outcome = import_history(file, opened, wanted=wanted, commit=commit, told=_progress)
+    if as_json:
+        tell(json.dumps(to_json(outcome), allow_nan=False))
+        return 0
+    for line in outcome_lines(outcome):
+        tell(line)
+    tell(f"next: {NEXT}")
+    return 0
+
+
+def outcome_lines(outcome: ImportOutcome) -> list[str]:
+    """What an import came to, in words."""
+    sources = ", ".join(map(plain, outcome.sources)) or "a file without times"
+    added = f"{_count(outcome.times_added, 'time')} in {_count(outcome.runs_added, 'run')} imported from {sources}"
+    there = [f"already there: {_count(outcome.runs_there, 'run')}"] if outcome.runs_there else []
+    return [added, *there, *(f"left out: {count:,} {reason}" for reason, count in outcome.left_out.items())]
+
+
+def _progress(doing: str, done: int, of: int) -> None:
+    if done:
+        log(f"{doing}: {done:,} of {of:,}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
