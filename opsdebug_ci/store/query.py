@@ -7,7 +7,8 @@ its own access to files, network and extensions is off and locked before the que
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from opsdebug_ci.errors import QueryError, StoreError
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.dataset import table_dataset
 from opsdebug_ci.store.examples import EXAMPLES, ExampleQuery
+from opsdebug_ci.store.macros import MACROS, Macro
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.tables import runs
 from opsdebug_ci.store.views import DERIVED_VIEWS, VIEW_NAMES, rows_name, view_statements
@@ -37,6 +39,9 @@ LOCK = (
 )
 """What confines a connection, for good, once the views are there."""
 
+INTERRUPTED = "Query interrupted"
+"""What DuckDB says after Ctrl-C."""
+
 FILE_FAULTS = ("reading the stream registered as", "get_next failed")
 """What DuckDB says when rows could not be read, as opposed to a query that cannot be answered."""
 
@@ -53,6 +58,17 @@ class QueryResult:
 
     rows: tuple[tuple[object, ...], ...]
     """Values: numbers, text, None, dates, lists, mappings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One SELECT that was let through, and who answers it."""
+
+    connection: duckdb.DuckDBPyConnection
+    """A connection that can reach nothing but the store's rows."""
+
+    sql: str
+    """The query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +95,9 @@ class StoreListing:
     tables: tuple[TableListing, ...]
     """Every table and view."""
 
+    macros: tuple[Macro, ...]
+    """Every function."""
+
     examples: tuple[ExampleQuery, ...]
     """Queries to start from."""
 
@@ -95,23 +114,35 @@ def query(location: str | os.PathLike[str], sql: str, parameters: Sequence[objec
         QueryError: the query is not one SELECT, does not run, or reaches for something outside the store.
         StoreError: there is no store, or a file of it cannot be read.
     """
-    root = open_store(location).mirror().root
-    with duckdb.connect(":memory:", config=CONFIGURATION) as connection:
-        _offer(connection, root)
-        for setting in LOCK:
-            connection.execute(setting)
-        statement = _only_select(connection, sql)
-        try:
-            connection.execute(statement, parameters)
-            rows = connection.fetchall()
-        except duckdb.Error as error:
-            raise _failure(root, error) from error
-        described = connection.description or []
+    with question(location, sql) as asked:
+        asked.connection.execute(asked.sql, parameters)
+        rows = asked.connection.fetchall()
+        described = asked.connection.description or []
         return QueryResult(
             columns=tuple(str(column[0]) for column in described),
             types=tuple(str(column[1]) for column in described),
             rows=tuple(rows),
         )
+
+
+@contextmanager
+def question(location: str | os.PathLike[str], sql: str) -> Iterator[Question]:
+    """One SELECT that may be executed while this lasts; errors of DuckDB inside come out as ours, as of `query`."""
+    root = open_store(location).mirror().root
+    with duckdb.connect(":memory:", config=CONFIGURATION) as connection:
+        _offer(connection, root)
+        for setting in LOCK:
+            connection.execute(setting)
+        _check_one_select(connection, sql)
+        try:
+            yield Question(connection=connection, sql=sql)
+        except duckdb.Error as error:
+            raise _failure(root, error) from error
+        except RuntimeError as error:
+            # NOTE: what DuckDB makes of Ctrl-C; it is no error of duckdb's own tree.
+            if str(error) != INTERRUPTED:
+                raise
+            raise KeyboardInterrupt from error
 
 
 def tables(location: str | os.PathLike[str]) -> StoreListing:
@@ -125,6 +156,7 @@ def tables(location: str | os.PathLike[str]) -> StoreListing:
     return StoreListing(
         location=os.fspath(location),
         tables=tuple(TableListing(name=name, comment=comment, rows=by_name[name]) for name, comment in described),
+        macros=MACROS,
         examples=EXAMPLES,
     )
 
@@ -139,7 +171,7 @@ def _offer(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
         connection.execute(statement)
 
 
-def _only_select(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+def _check_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     try:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:
@@ -147,7 +179,6 @@ def _only_select(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Stat
     kinds = [statement.type.name for statement in statements]
     if kinds != ["SELECT"]:
         raise _query_error(f"got {' and '.join(kinds) or 'no'} statement; wanted one SELECT: the store is read-only")
-    return statements[0]
 
 
 def _failure(root: Path, error: duckdb.Error) -> StoreError | QueryError:
@@ -163,5 +194,5 @@ def _failure(root: Path, error: duckdb.Error) -> StoreError | QueryError:
 def _query_error(message: str) -> QueryError:
     return QueryError(
         f"the query cannot be answered: {message}\n  tables: {', '.join(VIEW_NAMES)}",
-        next_step="`opsdebug sql` lists the tables with example queries; `describe TABLE` lists columns",
+        next_step="`opsdebug sql` lists tables, functions and example queries; `describe TABLE` lists columns",
     )

@@ -13,6 +13,7 @@ from opsdebug_ci.errors import UsageError
 from opsdebug_ci.store.column import Table, sql_type
 from opsdebug_ci.store.examples import EXAMPLES
 from opsdebug_ci.store.layout import PARTITION
+from opsdebug_ci.store.macros import MACROS
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
 from opsdebug_ci.store.views import DERIVED_VIEWS
 
@@ -24,6 +25,7 @@ def render() -> str:
     """Everything between the marks."""
     sections = [f"Format version {FORMAT_VERSION}.", *(_table(table) for table in TABLES)]
     sections += [f"### `{view.name}` (view)\n\n{view.comment}" for view in DERIVED_VIEWS]
+    sections.append("\n".join(("### Functions", "", *(f"* `{macro.call}`: {macro.comment}" for macro in MACROS))))
     sections.append("### Example queries\n\n" + "\n\n".join(f"{e.title}:\n\n    {e.sql}" for e in EXAMPLES))
     return "\n\n".join(sections)
 

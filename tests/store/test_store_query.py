@@ -296,7 +296,7 @@ def test_a_refusal_says_what_was_wanted(store: Path) -> None:
         "the query cannot be answered: got COPY statement; wanted one SELECT: the store is read-only\n"
         "  tables: accuracy, timings, comparisons, histories, sweeps, calibrations, failures, acceptances, runs, "
         "failure_history, failure_groups\n"
-        "  next: `opsdebug sql` lists the tables with example queries; `describe TABLE` lists columns"
+        "  next: `opsdebug sql` lists tables, functions and example queries; `describe TABLE` lists columns"
     )
 
 
