@@ -26,8 +26,23 @@ def _directory(location: str, root: Path, environ: Mapping[str, str]) -> Backend
     return DirectoryBackend(location)
 
 
+def _branch(location: str, root: Path, environ: Mapping[str, str]) -> Backend:
+    from opsdebug_ci.store.branch import BranchBackend  # noqa: PLC0415 - only when there is a branch to ask
+
+    return BranchBackend(location, root, environ)
+
+
+def _objects(location: str, root: Path, environ: Mapping[str, str]) -> Backend:  # noqa: ARG001 - a Maker
+    from opsdebug_ci.store.objects import ObjectBackend  # noqa: PLC0415 - pyarrow.fs: only when there is a bucket
+
+    return ObjectBackend(location, environ)
+
+
 BACKENDS: Mapping[str, Maker] = {
     "": _directory,
+    "branch": _branch,
+    "s3": _objects,
+    "gs": _objects,
 }
 """Backend by scheme, without its colon; the empty scheme is a path."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NoReturn, final
 
 from opsdebug_ci.errors import BundleError, StoreError
@@ -79,13 +80,20 @@ class BaselineStore:
             StoreError: it cannot be written here, or another run with this id is there already.
             StoreFormatError: the store is of a newer format, or is not a store.
         """
+        run = StoredRun(document=document, calibrations=tuple(calibrations))
+        self._backend.add(self.files(run, bundles, elsewhere))
+
+    def files(self, run: StoredRun, bundles: Iterable[bytes] = (), elsewhere: str = NOWHERE) -> list[StoreFile]:
+        """What a run becomes here, in the order it must appear: for whoever adds many at once.
+
+        Args:
+            run: which; where its bundles are is told anew.
+            bundles: those that its rows name.
+            elsewhere: as for `append`.
+        """
         kept, left = self._divided(bundles)
-        stored = StoredRun(
-            document=document,
-            calibrations=tuple(calibrations),
-            bundles_elsewhere=dict.fromkeys(left, elsewhere),
-        )
-        self._backend.add([*kept, *encode_run(stored)])
+        told = {**run.bundles_elsewhere, **dict.fromkeys(left, elsewhere)}
+        return [*kept, *encode_run(replace(run, bundles_elsewhere=told))]
 
     def append_all(self, documents: Iterable[RunDocument]) -> None:
         """Store runs that name no bundles, in one visit to the place: each whole or not at all, in this order.
@@ -122,9 +130,13 @@ class BaselineStore:
         }
         return tuple(sorted(self._sizes))
 
+    def has_bundle(self, sha256: str) -> bool:
+        """Whether a bundle was here when they were last listed, or is now."""
+        return sha256 in self._sizes or sha256 in self.bundles()
+
     def bundle(self, sha256: str) -> bytes:
         """The bytes of a stored bundle. Raises BundleError when it is not there, or does not hash to its name."""
-        if sha256 not in self._sizes and sha256 not in self.bundles():
+        if not self.has_bundle(sha256):
             raise BundleError(
                 f"no bundle `{sha256}` in store `{self.location}`; wanted one that is there",
                 next_step="list the bundles there are with `opsdebug failures`",

@@ -87,6 +87,9 @@ class Table:
     rows: RowsFunction
     """Rows a run adds."""
 
+    order: tuple[str, ...] = ()
+    """Columns that put the rows of a run in order; empty: they are in the order in which they lie in the file."""
+
     of_run: bool = True
     """Rows belong to a run through `run_id`, and are visible only with it."""
 

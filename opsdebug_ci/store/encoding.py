@@ -118,8 +118,9 @@ def file_metadata(table: Table) -> dict[str, str]:
 
 
 def rows_of(table: Table, stored: pa.Table) -> list[Row]:
-    """Rows of a file of any accepted version; what an older one lacks is None."""
-    return [{column.name: row.get(column.name) for column in table.columns} for row in stored.to_pylist()]
+    """Rows of one run from a file of any accepted version, in order; what an older one lacks is None."""
+    rows = [{column.name: row.get(column.name) for column in table.columns} for row in stored.to_pylist()]
+    return sorted(rows, key=lambda row: [-1 if row[name] is None else row[name] for name in table.order])
 
 
 def _array(column: Column, values: list[Any]) -> pa.Array:

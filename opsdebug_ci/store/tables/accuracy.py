@@ -95,4 +95,5 @@ TABLE = Table(
     comment="One row per case and output; a case without outputs has one row whose output is null.",
     columns=JUDGED_COLUMNS + OUTPUT_COLUMNS,
     rows=rows,
+    order=("case_index", "output_index"),
 )

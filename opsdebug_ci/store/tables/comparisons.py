@@ -158,4 +158,5 @@ TABLE = Table(
     comment="One row per comparison of a series in two arms, controls included.",
     columns=COLUMNS,
     rows=rows,
+    order=("position",),
 )

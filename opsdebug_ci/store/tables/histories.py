@@ -82,4 +82,5 @@ TABLE = Table(
     comment="One row per series: what its stored history said of the newest value, and where its level changed.",
     columns=COLUMNS,
     rows=rows,
+    order=("position",),
 )

@@ -59,4 +59,5 @@ TABLE = Table(
         Column(name="reference_exponent", type=REAL, comment="the same of the torch reference; null: not told"),
     ),
     rows=rows,
+    order=("position",),
 )

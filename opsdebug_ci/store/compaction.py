@@ -1,0 +1,179 @@
+"""Few files instead of many: which runs of a store become packs, and how the packs take their place.
+
+Decides by month: runs with files of their own, and packs that are still small, become packs of at most so many bytes.
+The new pack is added whole before anything is removed, so a reader sees every run once at every moment (`contents`), and
+a writer is never waited for: what it adds meanwhile is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from opsdebug_ci.store.backend import Backend, Told, untold
+from opsdebug_ci.store.contents import ROOT_TABLE, Contents
+from opsdebug_ci.store.heads import FileFault
+from opsdebug_ci.store.inventory import Inventory, take_inventory
+from opsdebug_ci.store.layout import PACK_PREFIX, read_table_path
+from opsdebug_ci.store.packing import Packed, Selected, pack
+
+FEWEST = 10
+"""Runs with files of their own in one month before they are packed: fewer cost a query a hundredth of a second."""
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Size of the sources of one pack: compressed at about 28 bytes a row, some two million rows, which lie uncompressed in
+memory while they are sorted. A pack of more than half of it is left as it is."""
+
+ABANDONED_DAYS = 30
+"""Age from which files of a run without its `runs` file belong to nobody: no run takes longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionRules:
+    """What is packed."""
+
+    fewest: int = FEWEST
+    """Runs of a month with files of their own, below which they stay so."""
+
+    most_bytes: int = MOST_BYTES
+    """Bytes of the files that become one pack."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """What a compaction did."""
+
+    packs: int
+    """Packs made."""
+
+    runs: int
+    """Runs in them."""
+
+    files_before: int
+    """Files of tables there were."""
+
+    files_after: int
+    """Files of tables there are."""
+
+    removed: int
+    """Files removed, those among them that earlier compactions left."""
+
+    faults: tuple[FileFault, ...]
+    """Damaged files, whose runs were left as they are."""
+
+
+def compact(
+    backend: Backend,
+    *,
+    today: date,
+    entropy: str,
+    rules: CompactionRules = CompactionRules(),  # noqa: B008 - a frozen value
+    told: Told = untold,
+) -> Compaction:
+    """Pack what can be packed, and remove what packs stand for.
+
+    Args:
+        backend: the place of the store.
+        today: the day, in UTC.
+        entropy: text that no other compaction has; part of the packs' names, after the day, so that they sort by age.
+        rules: what is packed.
+        told: who hears how many packs are made.
+
+    Raises:
+        StoreError: a file cannot be read, or the place cannot be written.
+    """
+    inventory = take_inventory(backend.mirror().root)
+    sizes = {entry.path: entry.size_bytes for entry in backend.entries()}
+    chosen = list(select(inventory.contents, sizes, rules, f"{today:%Y%m%d}-{entropy}"))
+    packed: list[Packed] = []
+    for number, selected in enumerate(chosen):
+        told("packs made", number, len(chosen))
+        try:
+            made = pack(inventory, selected)
+        except FileNotFoundError:  # another compaction or pruning was faster; what it left is for the next one
+            continue
+        if made.files:
+            backend.exchange(made.files, files_of_sources(inventory.contents, made.sources))
+        packed.append(made)
+    told("packs made", len(chosen), len(chosen))
+    leftover = (*inventory.contents.superseded, *abandoned(inventory.contents, today))
+    if leftover:
+        backend.exchange((), leftover)
+    return _told_of(inventory, packed, leftover)
+
+
+def select(contents: Contents, sizes: Mapping[str, int], rules: CompactionRules, label: str) -> Iterator[Selected]:
+    """What is to become packs, month by month."""
+    weights = _weights(contents, sizes)
+    months: dict[str, list[str]] = {}
+    for name in sorted({*contents.singles, *contents.heads}, key=lambda name: (name not in contents.heads, name)):
+        months.setdefault(_month(contents, name), []).append(name)
+    number = 0
+    for month, names in sorted(months.items()):
+        small = [name for name in names if 2 * weights.get(name, 0) <= rules.most_bytes or name in contents.singles]
+        if sum(name in contents.singles for name in small) < rules.fewest:
+            continue
+        for sources in _groups(small, weights, rules.most_bytes):
+            yield Selected(name=f"{PACK_PREFIX}{label}-{number:04d}", day=f"{month}-01", sources=frozenset(sources))
+            number += 1
+
+
+def files_of_sources(contents: Contents, sources: frozenset[str]) -> tuple[str, ...]:
+    """Paths of all files of some runs and packs, those that make them visible first."""
+    paths = [file.path for files in contents.live.values() for file in files if file.path.name in sources]
+    return tuple(str(path) for path in sorted(paths, key=lambda path: (path.table != ROOT_TABLE, str(path))))
+
+
+def abandoned(contents: Contents, today: date) -> tuple[str, ...]:
+    """Paths of runs and packs that were never finished, and never will be."""
+    found = [(path, read_table_path(path)) for path in contents.unfinished]
+    return tuple(
+        path
+        for path, read in found
+        if read is not None and (today - date.fromisoformat(read.day)).days > ABANDONED_DAYS
+    )
+
+
+def _weights(contents: Contents, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of every run with files of its own, and of every pack."""
+    weights: dict[str, int] = {}
+    for files in contents.live.values():
+        for file in files:
+            weights[file.path.name] = weights.get(file.path.name, 0) + sizes.get(str(file.path), 0)
+    return weights
+
+
+def _month(contents: Contents, name: str) -> str:
+    paths = (file.path for file in contents.live[ROOT_TABLE] if file.path.name == name)
+    return next(paths).day[:7]
+
+
+def _groups(names: Sequence[str], weights: Mapping[str, int], most: int) -> Iterator[list[str]]:
+    """Names in order, as many together as weigh at most `most`; one alone stays as it is."""
+    group: list[str] = []
+    weight = 0
+    for name in names:
+        if group and weight + weights.get(name, 0) > most:
+            if len(group) > 1:
+                yield group
+            group, weight = [], 0
+        group.append(name)
+        weight += weights.get(name, 0)
+    if len(group) > 1:
+        yield group
+
+
+def _told_of(inventory: Inventory, packed: Sequence[Packed], leftover: Sequence[str]) -> Compaction:
+    contents = inventory.contents
+    before = sum(map(len, contents.live.values())) + len(contents.superseded) + len(contents.unfinished)
+    made = [one for one in packed if one.files]
+    gone = sum(len(files_of_sources(contents, one.sources)) for one in made) + len(leftover)
+    return Compaction(
+        packs=len(made),
+        runs=sum(len(one.runs) for one in made),
+        files_before=before,
+        files_after=before - gone + sum(len(one.files) for one in made),
+        removed=gone,
+        faults=(*inventory.faults, *(fault for one in packed for fault in one.faults)),
+    )
