@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import socket
 import subprocess
@@ -17,7 +18,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from opsdebug_ci.store.backend import StoreFile
+from opsdebug_ci.store.layout import bundle_path
 from opsdebug_ci.store.objects import ObjectBackend
+
+DAY = "date=2026-11-29"
 
 KEY, SECRET, TOKEN = "AKIDCANARYCANARY", "canary/secret/canary/secret", "canary-token-canary-token"
 
@@ -45,6 +50,14 @@ class Storage:
         request = urllib.request.Request(self.address + path, data, {"Content-Type": "application/json"}, method=method)
         with urllib.request.urlopen(request) as answer:
             assert answer.status == 200
+
+
+def run_files(run_id: str, extra: bytes = b"") -> list[StoreFile]:
+    """The files of a run: a bundle, rows of two tables, and the run; each says what it is."""
+    data = f"bundle of {run_id}".encode() * 500
+    bundle = StoreFile(path=bundle_path(hashlib.sha256(data).hexdigest()), data=data)
+    tables = ("accuracy", "timings", "runs")
+    return [bundle, *(StoreFile(path=f"{t}/{DAY}/{run_id}.parquet", data=t.encode() + extra) for t in tables)]
 
 
 @contextmanager

@@ -12,22 +12,20 @@ import time
 from pathlib import Path
 
 import pytest
-from object_servers import Storage, in_front
+from object_servers import DAY, Storage, in_front, run_files
 
 import opsdebug_ci
 from opsdebug_ci.errors import StoreError, StoreFormatError
 from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.layout import MARKER, bundle_path
+from opsdebug_ci.store.layout import MARKER
 from opsdebug_ci.store.objects import PROBE, ObjectBackend
 
-DAY = "date=2026-11-29"
 WRITERS, RUNS_EACH = 6, 5
 
 WRITER = """
 import sys
 from pathlib import Path
-from object_servers import Storage
-from test_store_objects import run_files
+from object_servers import Storage, run_files
 
 backend = Storage(scheme=sys.argv[1], address=sys.argv[2]).backend(sys.argv[3], Path(sys.argv[4]))
 print("ready", flush=True)
@@ -35,14 +33,6 @@ for number in range(int(sys.argv[5])):
     backend.add(run_files(f"{sys.argv[6]}-{number}"))
 print("done", flush=True)
 """
-
-
-def run_files(run_id: str, extra: bytes = b"") -> list[StoreFile]:
-    """The files of a run: a bundle, rows of two tables, and the run; each says what it is."""
-    data = f"bundle of {run_id}".encode() * 500
-    bundle = StoreFile(path=bundle_path(hashlib.sha256(data).hexdigest()), data=data)
-    tables = ("accuracy", "timings", "runs")
-    return [bundle, *(StoreFile(path=f"{t}/{DAY}/{run_id}.parquet", data=t.encode() + extra) for t in tables)]
 
 
 def paths(backend: ObjectBackend) -> list[str]:
