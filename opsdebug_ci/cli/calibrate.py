@@ -10,7 +10,8 @@ import click
 
 from opsdebug_ci.cli.options import config_option, configuration, json_option, python_option, world
 from opsdebug_ci.cli.output import tell
-from opsdebug_ci.model.machine import Calibration, ProbeReading
+from opsdebug_ci.model.comparability import FACTS
+from opsdebug_ci.model.machine import Calibration, Machine, ProbeReading
 from opsdebug_ci.model.timing import Clocks
 from opsdebug_ci.model.wire import to_json
 from opsdebug_ci.pipeline.calibrate import calibrate
@@ -28,12 +29,19 @@ def command(python: str | None, config: Path | None, as_json: bool) -> int:
     if as_json:
         tell(json.dumps(to_json(found), allow_nan=False))
         return 0
-    tell(f"{found.machine.cpu}, {found.machine.cores} cores, torch {found.machine.torch} ({found.machine.key})")
+    tell(f"machine {found.machine.key}: runs with this key may be compared")
+    tell("\n".join(_facts(found.machine)))
     for calibration in found.calibrations:
         tell(f"\n{calibration.device}{_clocks(calibration.clocks_after)}")
         tell("\n".join(_table(calibration)))
     tell("\nnext: opsdebug profile")
     return 0
+
+
+def _facts(machine: Machine) -> list[str]:
+    """Every fact, those of the key first."""
+    rows = [(fact.name, fact.text(machine) or fact.absent, "yes" if fact.in_key else "no") for fact in FACTS]
+    return aligned(("fact", "here", "in the key"), rows, left=3)
 
 
 def _clocks(clocks: Clocks) -> str:

@@ -260,6 +260,14 @@ def differences(there: Machine, here: Machine) -> tuple[str, ...]:
 
 def said(fact: Fact, there: str, here: str) -> str:
     """One difference in words."""
-    unit = fact.unit.removesuffix("s") if there == "1" else fact.unit
-    before = f"{there} {unit}" if there and unit else f"{fact.name} {there or fact.absent}"
-    return f"{before} there, {here or fact.absent} here"
+    return f"{_named(fact, there)} there, {here or fact.absent} here"
+
+
+def described(machine: Machine) -> tuple[str, ...]:
+    """The facts that make its key, in words, e.g. `torch 2.13.0` and `2 cores`; without those that are not told."""
+    return tuple(_named(fact, text) for fact in KEY_FACTS if (text := fact.text(machine)))
+
+
+def _named(fact: Fact, text: str) -> str:
+    unit = fact.unit.removesuffix("s") if text == "1" else fact.unit
+    return f"{text} {unit}" if text and unit else f"{fact.name} {text or fact.absent}"

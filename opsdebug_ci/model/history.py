@@ -31,6 +31,40 @@ class ChangePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Stored runs whose times may not be compared, all for the same reasons."""
+
+    machines: int
+    """Machine keys they have."""
+
+    runs: int
+    """How many they are."""
+
+    differs: tuple[str, ...]
+    """In which facts, e.g. `torch 2.12.0 there, 2.13.0 here`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparableRuns:
+    """Which stored runs the history counted."""
+
+    machine_key: str
+    """Of this run; runs with the same are counted."""
+
+    counted: int
+    """How many are; of one series fewer may be. 0: this is the first run of this machine, and nothing is doubted."""
+
+    left_out: int
+    """Runs of other machine keys."""
+
+    other_machines: int
+    """How many keys those are."""
+
+    why: tuple[LeftOut, ...]
+    """Those of most runs, with what differs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryReading:
     """One series on one machine key."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsdebug_ci.model.history import HistoryReading
+from opsdebug_ci.model.history import ComparableRuns, HistoryReading
 from opsdebug_ci.model.imported import ImportedTime
 from opsdebug_ci.model.profile_document import DevicePeaks, ProfileEntry, Sweep
 from opsdebug_ci.model.speed import AlarmBound, ComparisonRun
@@ -38,3 +38,6 @@ class PerformanceDocument:
 
     imported: tuple[ImportedTime, ...] = ()
     """Times that another tool recorded; no verdict rests on them."""
+
+    comparable: ComparableRuns | None = None
+    """Which stored runs the history counted; None: it was not asked."""

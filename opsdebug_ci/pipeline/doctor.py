@@ -12,7 +12,8 @@ from pathlib import Path
 
 from opsdebug_ci.errors import OpsdebugError
 from opsdebug_ci.execution import check_interpreter
-from opsdebug_ci.pipeline.workbench import available_devices, workbench
+from opsdebug_ci.model.comparability import described
+from opsdebug_ci.pipeline.workbench import available_devices, workbench, worker_pool
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, load_configuration, read_revision
 from opsdebug_ci.store.backends import open_store
@@ -39,7 +40,7 @@ class Check:
 
 
 def examine(world: World, config: Path | None) -> tuple[Check, ...]:
-    """Look at configuration, interpreter, operators, devices, store, git and compiler."""
+    """Look at configuration, interpreter, machine, operators, devices, store, git and compiler."""
     configuration, first = _configuration(world, config)
     if configuration is None:
         return (first, *_tools(world.directory))
@@ -57,6 +58,7 @@ def _configuration(world: World, config: Path | None) -> tuple[Configuration | N
 def _of_configuration(configuration: Configuration, world: World) -> Iterator[Check]:
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("interpreter", lambda: _interpreter(configuration, world)),
+        ("machine", lambda: _machine(configuration, world)),
         ("operators", lambda: _operators(configuration, world)),
         ("store", lambda: _store(configuration)),
     )
@@ -75,6 +77,12 @@ def _interpreter(configuration: Configuration, world: World) -> str:
     found = check_interpreter(configuration.interpreter, world.environ)
     without = "" if found.mpmath else "; no mpmath, so references may not use it"
     return f"{found.path}: Python {found.version}, torch {found.torch or 'of your own build'}{without}"
+
+
+def _machine(configuration: Configuration, world: World) -> str:
+    with worker_pool(configuration, world) as pool:
+        machine = pool.identify()
+    return f"{machine.key}: {', '.join(described(machine))}"
 
 
 def _operators(configuration: Configuration, world: World) -> str:

@@ -15,14 +15,15 @@ from statistics import median
 import numpy as np
 
 from opsdebug_ci.model.case_document import CaseDocument
-from opsdebug_ci.model.history import ChangePoint, HistoryReading
-from opsdebug_ci.model.machine import Calibration
+from opsdebug_ci.model.history import ChangePoint, ComparableRuns, HistoryReading
+from opsdebug_ci.model.machine import Calibration, Machine
 from opsdebug_ci.model.profile_document import BoundBy
 from opsdebug_ci.model.speed import Comparison, ComparisonRun
 from opsdebug_ci.pipeline.history_words import drift_told, told
 from opsdebug_ci.regress.history import SeriesHistory, SeriesReading, read_series
 from opsdebug_ci.regress.ranks import Sample
 from opsdebug_ci.regress.rule import FAMILY_ALARMS
+from opsdebug_ci.store.machines import comparable_runs
 from opsdebug_ci.store.series import ProbeTime, SeriesRun, accepted_levels, stored_series
 
 
@@ -41,7 +42,7 @@ class NewSeries:
 class Circumstances:
     """What else is known about that run."""
 
-    machine_key: str
+    machine: Machine
     """Of the run, as it is stored."""
 
     now: datetime
@@ -84,6 +85,9 @@ class HistoryOutcome:
     doubts: tuple[Doubt, ...]
     """One per commit; empty: history suspects nothing."""
 
+    comparable: ComparableRuns
+    """Which stored runs it counted."""
+
 
 def new_series(run: ComparisonRun) -> tuple[NewSeries, ...]:
     """The code under test in a comparison: every series once, by all its launches. Where there was no base to compare
@@ -115,7 +119,7 @@ def read_history(location: str, series: Sequence[NewSeries], circumstances: Circ
     Raises:
         StoreError: a file of the store cannot be read.
     """
-    stored = stored_series(location, circumstances.machine_key)
+    stored = stored_series(location, circumstances.machine.key)
     accepted = accepted_levels(location, circumstances.now)
     chance = FAMILY_ALARMS / max(1, len({one.case.operator for one in series}))
     readings: list[HistoryReading] = []
@@ -130,6 +134,7 @@ def read_history(location: str, series: Sequence[NewSeries], circumstances: Circ
     return HistoryOutcome(
         readings=tuple(readings),
         doubts=tuple(Doubt(commit=commit, operators=tuple(names)) for commit, names in doubts.items()),
+        comparable=comparable_runs(location, circumstances.machine),
     )
 
 

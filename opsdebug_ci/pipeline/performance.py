@@ -58,6 +58,7 @@ def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
         document,
         comparison=run,
         history=() if history is None else history.readings,
+        comparable=None if history is None else history.comparable,
         alarms=None if run is None else alarms_so_far(run, question.configuration),
         notes=(*notes, *document.notes, *([] if lopsided is None else [lopsided])),
     )
@@ -135,7 +136,7 @@ def _history(
         return None
     revision = question.revision
     circumstances = Circumstances(
-        machine_key=question.bench.machine.key,
+        machine=question.bench.machine,
         now=question.began.at,
         thresholds=lambda operator: threshold_of(question.configuration, operator),
         commit="" if revision.dirty else revision.commit,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsdebug_ci.model.history import HistoryReading
+from opsdebug_ci.model.history import ComparableRuns, HistoryReading, LeftOut
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile_document import ProfileEntry
 from opsdebug_ci.model.speed import ComparisonRun, SpeedVerdict
@@ -20,6 +20,9 @@ LINES_SHOWN = 10
 
 WORST_SHOWN = 3
 """Profiled cases that are named for using little of the device."""
+
+REASONS_SHOWN = 2
+"""Groups of other machines, and facts in which each differs, that a line names."""
 
 ALARMING = (SpeedVerdict.REGRESSED, SpeedVerdict.INCONCLUSIVE)
 """Verdicts whose operators a comment lists openly; the others are folded."""
@@ -76,6 +79,38 @@ def history_lines(history: Sequence[HistoryReading]) -> list[str]:
     return lines + [f"{plain(one.case.name)}: {_change(one)}" for one in changed]
 
 
+def comparable_line(comparable: ComparableRuns) -> str:
+    """Which stored runs the history counted, and why not the others."""
+    runs = _counted(comparable.counted, "stored run")
+    counted = f"{runs} of this machine {plain(comparable.machine_key)}"
+    if not comparable.counted:
+        counted = f"no stored run of this machine {plain(comparable.machine_key)} yet: recording the first"
+    if not comparable.left_out:
+        return f"history: {counted}"
+    others = _counted(comparable.other_machines, "other machine")
+    return f"history: {counted}; {comparable.left_out:,} of {others} left out ({_reasons(comparable)})"
+
+
+def _reasons(comparable: ComparableRuns) -> str:
+    """What differs; with its number of runs where there are several reasons."""
+    shown = comparable.why[:REASONS_SHOWN]
+    if len(shown) == 1 and shown[0].runs == comparable.left_out:
+        return _differs(shown[0])
+    rest = comparable.left_out - sum(one.runs for one in shown)
+    told = [f"{_counted(one.runs, 'run')}: {_differs(one)}" for one in shown]
+    return "; ".join([*told, *([f"{_counted(rest, 'run')}: others"] if rest else [])])
+
+
+def _differs(one: LeftOut) -> str:
+    shown = [plain(words) for words in one.differs[:REASONS_SHOWN]]
+    more = len(one.differs) - len(shown)
+    return "; ".join(shown) + (f" and {_counted(more, 'more fact')}" if more else "")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def profile_lines(profiles: Sequence[ProfileEntry]) -> list[str]:
     """Findings, then the cases that use least of what the device could do."""
     found = [f"{plain(one.case.name)}: {plain(finding.statement)}" for one in profiles for finding in one.findings]
@@ -111,7 +146,8 @@ def _ending(performance: PerformanceDocument) -> list[str]:
             *(f"note: {plain(note)}" for note in run.notes),
         ]
     )
-    return [*compared, *(f"note: {plain(note)}" for note in performance.notes)]
+    counted = [] if performance.comparable is None else [comparable_line(performance.comparable)]
+    return [*compared, *counted, *(f"note: {plain(note)}" for note in performance.notes)]
 
 
 def _titled(title: str, lines: list[str], verbosity: int) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from opsdebug_ci.store.comparability import comparable_with_sql
 from opsdebug_ci.store.recording import RECORD
 from opsdebug_ci.store.tables.timings import HEAD
 
@@ -169,6 +170,14 @@ FAILURES_AT = Macro(
     """,
 )
 
+COMPARABLE_WITH = Macro(
+    name="comparable_with",
+    parameters=("run",),
+    comment="One row per other run, newest first: whether its times may be compared with those of this run, and in "
+    "which facts of the machine it differs.",
+    sql=comparable_with_sql(),
+)
+
 MACROS: tuple[Macro, ...] = (
     LATEST_RUN,
     LATEST_RUNS,
@@ -176,5 +185,6 @@ MACROS: tuple[Macro, ...] = (
     ACCURACY_TREND,
     BASELINE_FOR,
     FAILURES_AT,
+    COMPARABLE_WITH,
 )
 """Every macro; one that another asks comes before it."""

@@ -11,12 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from opsdebug_ci.model import Machine
+from opsdebug_ci.model.history import ComparableRuns
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile_document import CachedBandwidth, DevicePeaks
 from opsdebug_ci.model.speed import AlarmBound, ArmFacts, Comparing, Comparison, ComparisonRun
 from opsdebug_ci.model.wire import from_json
-from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, TEXT_MAP, TEXTS, Row
+from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, TEXTS, Row
+from opsdebug_ci.store.machine_columns import MACHINE, read_machine
 from opsdebug_ci.store.struct import to_struct
 from opsdebug_ci.store.tables import comparisons, histories, sweeps, timings
 
@@ -35,17 +36,12 @@ _ARM = pa.struct(
     [(name, TEXT) for name in ("name", "revision", "commit", "tree", "python", "torch")]
     + [("dirty", FLAG), ("build_s", REAL)]
 )
-_MACHINE = pa.struct(
-    [(name, TEXT) for name in ("key", "system", "cpu", "python", "torch")]
-    + [(name, INTEGER) for name in ("cores", "memory_bytes", "threads")]
-    + [("devices", TEXTS), ("versions", TEXT_MAP)]
-)
 _COMPARISON = pa.struct(
     [
         ("arms", pa.list_(_ARM)),
         ("contaminated", TEXT),
         ("probe_ratio", REAL),
-        ("machine", _MACHINE),
+        ("machine", MACHINE),
         ("processes", INTEGER),
         ("duration_s", REAL),
         ("seed", INTEGER),
@@ -55,8 +51,21 @@ _COMPARISON = pa.struct(
 )
 _ALARMS = pa.struct([("alarms", INTEGER), ("of", INTEGER), ("upper", REAL)])
 
+_LEFT_OUT = pa.struct([("machines", INTEGER), ("runs", INTEGER), ("differs", TEXTS)])
+_COMPARABLE = pa.struct(
+    [("machine_key", TEXT)]
+    + [(name, INTEGER) for name in ("counted", "left_out", "other_machines")]
+    + [("why", pa.list_(_LEFT_OUT))]
+)
+
 PERFORMANCE = pa.struct(
-    [("peaks", pa.list_(_PEAKS)), ("comparison", _COMPARISON), ("alarms", _ALARMS), ("notes", TEXTS)]
+    [
+        ("peaks", pa.list_(_PEAKS)),
+        ("comparison", _COMPARISON),
+        ("alarms", _ALARMS),
+        ("notes", TEXTS),
+        ("comparable", _COMPARABLE),
+    ]
 )
 """Model value `PerformanceDocument` without its profiles, sweeps, comparisons and history."""
 
@@ -70,6 +79,7 @@ def performance_struct(performance: PerformanceDocument | None) -> dict[str, Any
         "comparison": _comparison_struct(performance.comparison),
         "alarms": to_struct(performance.alarms),
         "notes": list(performance.notes),
+        "comparable": to_struct(performance.comparable),
     }
 
 
@@ -92,7 +102,14 @@ def read_performance(struct: Row | None, stored: Mapping[str, Sequence[Row]]) ->
         history=histories.read_history(stored.get(histories.TABLE.name, ())),
         alarms=None if struct["alarms"] is None else from_json(struct["alarms"], AlarmBound),
         notes=tuple(struct["notes"]),
+        comparable=_read_comparable(struct.get("comparable")),
     )
+
+
+def _read_comparable(struct: Row | None) -> ComparableRuns | None:
+    """None where the history was not asked, and in the rows of older programs."""
+    counted: ComparableRuns | None = None if struct is None else from_json(struct, ComparableRuns)
+    return counted
 
 
 def _comparison_struct(run: ComparisonRun | None) -> dict[str, Any] | None:
@@ -104,20 +121,13 @@ def _comparison_struct(run: ComparisonRun | None) -> dict[str, Any] | None:
 
 
 def _read_comparison(struct: Row, compared: Sequence[Comparison]) -> ComparisonRun:
-    machine = Machine(
-        **{
-            **struct["machine"],
-            "devices": tuple(struct["machine"]["devices"]),
-            "versions": dict(struct["machine"]["versions"]),
-        }
-    )
     return ComparisonRun(
         arms=tuple(from_json(arm, ArmFacts) for arm in struct["arms"]),
         comparisons=tuple(comparison for comparison in compared if comparison.why is not Comparing.CONTROL),
         controls=tuple(comparison for comparison in compared if comparison.why is Comparing.CONTROL),
         contaminated=struct["contaminated"],
         probe_ratio=struct["probe_ratio"],
-        machine=machine,
+        machine=read_machine(struct["machine"], key="key"),
         processes=struct["processes"],
         duration_s=struct["duration_s"],
         seed=struct["seed"],

@@ -16,20 +16,21 @@ from datetime import datetime
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.profile_rows import PROFILE
 from opsdebug_ci.store.query import query
-from opsdebug_ci.store.recording import RECORDING_STAGES
+from opsdebug_ci.store.recording import RECORD
 from opsdebug_ci.store.tables.timings import HEAD
 
 MOST_RUNS = 400
 """Newest runs of a machine that are read: more than a year of nights."""
 
-_SERIES = """
+OF_HISTORY = f"{RECORD} and id in (select run_id from timings where arm = '{HEAD}' and round <> '{PROFILE}')"  # noqa: S608 - our own words
+"""Condition over `runs`: a record of its commit in which the code under test was timed."""
+
+_SERIES = f"""
     with chosen as (
         select id, "commit", started_at,
                list_filter(performance.comparison.arms, lambda a: a.name = ?)[1].tree as tree
         from runs
-        where machine_key = ? and list_contains(?::varchar[], stage) and not dirty and pull_request is null
-              and event not like 'pull_request%' and event <> 'merge_group'
-              and id in (select run_id from timings where arm = ? and round <> ?)
+        where machine_key = ? and {OF_HISTORY}
         order by started_at desc, id desc limit ?
     ),
     launched as (
@@ -51,7 +52,7 @@ _SERIES = """
          left join probed on probed.run_id = id and probed.device = launched.device
     group by case_id, id, "commit", tree, started_at
     order by case_id, started_at, id
-"""
+"""  # noqa: S608 - our own condition
 
 _ACCEPTED = """
     select operator, max(accepted_at) from acceptances
@@ -108,12 +109,11 @@ def stored_series(location: str | os.PathLike[str], machine_key: str) -> Mapping
 
     Args:
         location: the store.
-        machine_key: hash of the facts that decide whether two runs may be compared.
+        machine_key: its key; times of others may not be compared with those.
     """
     if not open_store(location).exists():
         return {}
-    stages = [stage.value for stage in RECORDING_STAGES]
-    given = (HEAD, machine_key, stages, HEAD, PROFILE, MOST_RUNS, HEAD, PROFILE)
+    given = (HEAD, machine_key, MOST_RUNS, HEAD, PROFILE)
     found: dict[str, list[SeriesRun]] = {}
     for case_id, *cells in query(location, _SERIES, given).rows:
         found.setdefault(str(case_id), []).append(_read_run(cells))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opsdebug_ci.store.column import Table
+from opsdebug_ci.store.comparability import machines_sql
 from opsdebug_ci.store.layout import PARTITION
 from opsdebug_ci.store.macros import MACROS
 from opsdebug_ci.store.schema import TABLES
@@ -65,7 +66,13 @@ FAILURE_GROUPS = DerivedView(
     """,
 )
 
-DERIVED_VIEWS: tuple[DerivedView, ...] = (FAILURE_HISTORY, FAILURE_GROUPS)
+MACHINES = DerivedView(
+    name="machines",
+    comment="One row per machine key: its facts as its newest run has them, runs, when it was first and last seen.",
+    sql=machines_sql(),
+)
+
+DERIVED_VIEWS: tuple[DerivedView, ...] = (FAILURE_HISTORY, FAILURE_GROUPS, MACHINES)
 """Every derived view."""
 
 VIEW_NAMES: tuple[str, ...] = tuple(table.name for table in TABLES) + tuple(view.name for view in DERIVED_VIEWS)

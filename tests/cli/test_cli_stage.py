@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from cli_notation import CONFIGURATION, Ended, opsdebug, project, scrub
 
+from opsdebug_ci.model.comparability import FACTS
+
 RUN_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -148,7 +150,8 @@ def test_doctor_in_a_good_place(place: Path, staged: Ended) -> None:
     checks = json.loads(ended.out)
     assert ended.code == 0
     required = {check["subject"]: check["found"] for check in checks if check["required"]}
-    assert list(required) == ["configuration", "interpreter", "operators", "store"]
+    assert list(required) == ["configuration", "interpreter", "machine", "operators", "store"]
+    assert re.match(r"2-[0-9a-f]{12}: system .*, [0-9]+ threads?$", required["machine"])
     assert required["operators"].startswith("1 operator; devices: cpu")
     assert required["store"] == f"{place}/baselines: a store"
     assert all(check["ok"] for check in checks if check["required"])
@@ -159,12 +162,15 @@ def test_doctor_in_a_bad_place_makes_every_check(tmp_path: Path) -> None:
     (tmp_path / "opsdebug.toml").write_text(configuration)
     ended = opsdebug("doctor", at=tmp_path)
     assert (ended.code, ended.err) == (3, "")
-    shown = re.sub(r"(ok +interpreter:|(?:ok|absent) +C compiler:).*", r"\1 ...", scrub(ended.out, project=tmp_path))
+    shown = re.sub(
+        r"(ok +(?:interpreter|machine):|(?:ok|absent) +C compiler:).*", r"\1 ...", scrub(ended.out, project=tmp_path)
+    )
     assert (
         shown
         == """\
 ok      configuration: PROJECT/opsdebug.toml: operators in nowhere.py
 ok      interpreter: ...
+ok      machine: ...
 MISSING operators: 1 problem with the configured operators:
   nowhere.py: found no file PROJECT/nowhere.py; expected a Python file that declares operators
     next: correct `operators` in the configuration; paths are relative to its directory
@@ -188,6 +194,14 @@ def test_calibrate_needs_no_configuration(tmp_path: Path) -> None:
     assert {probe["probe"] for probe in probes} == {"memcpy", "triad", "gemm", "launch"}
     assert all(min(probe["samples_ns"]) > 0 for probe in probes)
     assert found["machine"]["torch"]
+
+
+def test_calibrate_says_what_makes_the_key(tmp_path: Path) -> None:
+    lines = opsdebug("calibrate", at=tmp_path).out.splitlines()
+    assert re.fullmatch("machine 2-[0-9a-f]{12}: runs with this key may be compared", lines[0])
+    table = [re.split(" {2,}", line) for line in lines[1 : lines.index("")]]
+    assert table[0] == ["fact", "here", "in the key"]
+    assert [(row[0], row[2]) for row in table[1:]] == [(fact.name, "yes" if fact.in_key else "no") for fact in FACTS]
 
 
 def test_a_pull_request_that_brings_its_own_record_is_told_so_in_the_log(tmp_path: Path) -> None:

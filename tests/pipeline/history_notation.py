@@ -137,9 +137,9 @@ def calibration(night: Night) -> Calibration:
     return Calibration(device="cpu", probes=(reading,))
 
 
-def store_nights(place: Path, nights: Sequence[Night]) -> None:
-    """Store a run per night, the first on FIRST_NIGHT."""
-    for number, night in enumerate(nights):
+def store_nights(place: Path, nights: Sequence[Night], *, first: int = 0, machine: Machine = MACHINE) -> None:
+    """Store a run per night on one machine, the first so many days after FIRST_NIGHT."""
+    for number, night in enumerate(nights, start=first):
         started = FIRST_NIGHT + timedelta(days=number)
         run = RunRecord(
             id=f"r{number:04}",
@@ -147,7 +147,7 @@ def store_nights(place: Path, nights: Sequence[Night]) -> None:
             stage=Stage.FULL,
             started_at=started.isoformat(),
             duration_ns=1,
-            machine=MACHINE,
+            machine=machine,
             revision=Revision(commit=night.commit),
             ci=CiContext(event="schedule"),
             tool_version="0.1.0",

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from history_notation import FIRST_NIGHT, Night, calibration, case, compared, noisy, store_nights
+from history_notation import FIRST_NIGHT, MACHINE, Night, calibration, case, compared, noisy, store_nights
 from pipeline_notation import repository
 
+from opsdebug_ci.model.history import ComparableRuns, LeftOut
 from opsdebug_ci.model.profile_document import BoundBy
 from opsdebug_ci.pipeline.history import Circumstances, HistoryOutcome, NewSeries, new_series, read_history
 
@@ -27,7 +28,7 @@ def nights(values: Sequence[float], **marks: object) -> list[Night]:
 def read(place: Path, ns: float, *, threshold: float = 0.10, **facts: object) -> HistoryOutcome:
     series = new_series(compared(night=Night(commit="f" * 40, ns=ns)))
     known = {"commit": "f" * 40, "now": FIRST_NIGHT + timedelta(days=100), **facts}
-    return read_history(str(place), series, Circumstances(machine_key="m1", thresholds=lambda _: threshold, **known))
+    return read_history(str(place), series, Circumstances(machine=MACHINE, thresholds=lambda _: threshold, **known))
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +67,33 @@ def test_the_same_code_cannot_have_become_slower(level: Path) -> None:
 
 def test_another_machine_and_a_missing_store_have_no_history(level: Path, tmp_path: Path) -> None:
     for place in (level, tmp_path / "nowhere"):
-        known = Circumstances(machine_key="m2", now=FIRST_NIGHT, thresholds=lambda _: 0.1)
+        known = Circumstances(machine=replace(MACHINE, key="m2"), now=FIRST_NIGHT, thresholds=lambda _: 0.1)
         (reading,) = read_history(str(place), [NewSeries(case=case(), minima_ns=(5.0,))], known).readings
         assert reading.statement == "5.00 ns; 0 runs of this machine so far, 8 are needed to expect anything"
         assert reading.expected_ns is None and reading.detectable is None
+
+
+def test_of_two_machines_in_one_store_only_one_counts_and_it_is_said_why(tmp_path: Path) -> None:
+    slower = replace(MACHINE, key="m0", torch="2.12.0")
+    store_nights(tmp_path, nights(noisy([99_000.0] * 20)), machine=slower)
+    store_nights(tmp_path, nights(noisy([11_100.0] * 30)), first=20)
+    outcome = read(tmp_path, 11_200.0)
+    assert outcome.readings[0].statement == "11.2 us, expected 11.1 us [10.9, 11.3] from 30 runs of this machine"
+    assert outcome.comparable == ComparableRuns(
+        machine_key="m1",
+        counted=30,
+        left_out=20,
+        other_machines=1,
+        why=(LeftOut(machines=1, runs=20, differs=("torch 2.12.0 there, 2.13.0 here",)),),
+    )
+
+
+def test_the_first_run_of_a_machine_is_recorded_and_nothing_is_doubted(tmp_path: Path) -> None:
+    store_nights(tmp_path, nights(noisy([1_000.0] * 30)), machine=replace(MACHINE, key="m0", cores=4))
+    outcome = read(tmp_path, 11_200.0)
+    assert outcome.doubts == () and not outcome.readings[0].suspected
+    assert (outcome.comparable.counted, outcome.comparable.left_out) == (0, 30)
+    assert [one.differs for one in outcome.comparable.why] == [("4 cores there, 2 here",)]
 
 
 def test_throttled_and_contaminated_runs_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -144,7 +168,7 @@ def test_slow_drift_over_real_commits_is_found_with_its_range(tmp_path: Path, ev
     store_nights(tmp_path / "baselines", [Night(commit=c, ns=v) for c, v in zip(made[:-1], values[:-1], strict=True)])
     series = new_series(compared(night=Night(commit=made[-1], ns=values[-1])))
     known = Circumstances(
-        machine_key="m1", now=FIRST_NIGHT + timedelta(days=last), thresholds=lambda _: 0.10, commit=made[-1]
+        machine=MACHINE, now=FIRST_NIGHT + timedelta(days=last), thresholds=lambda _: 0.10, commit=made[-1]
     )
     outcome = read_history(str(tmp_path / "baselines"), series, known)
     (reading,) = outcome.readings

@@ -52,6 +52,22 @@ MACHINE = Machine(
     threads=2,
 )
 
+FULL_MACHINE = replace(
+    MACHINE,
+    devices=("a GPU", "a GPU"),
+    cpu_revision="family 25 model 17 stepping 1",
+    instruction_set="AVX512",
+    physical_cores=1,
+    numa_nodes=1,
+    container_cores=1.5,
+    container_memory_bytes=4 << 30,
+    clock_policy="intel_pstate powersave, turbo",
+    drivers=("nvidia 570.86.15",),
+    device_settings=("clocks default", "power 700 W"),
+    kernel="6.8.0",
+)
+"""No field at its default."""
+
 CALIBRATION = Calibration(
     device="cpu",
     probes=(
@@ -190,7 +206,7 @@ def full_document() -> RunDocument:
         commit="c" * 40,
         stage=Stage.FULL,
         started_at="2026-11-29T23:59:59.999999+00:00",
-        machine=replace(MACHINE, devices=("a GPU", "a GPU")),
+        machine=FULL_MACHINE,
         revision=Revision(
             commit="d" * 40,
             ancestors=("b" * 40, "a" * 40),
@@ -219,7 +235,7 @@ def full_document() -> RunDocument:
         unavailable=(Unavailable(operator="c_sum", reason="no C compiler was found"),),
         notes=("bundles hold no values",),
         sources=(OperatorSource(operator="softmax", file="kernels/softmax.py", line=12),),
-        performance=performance(case("add"), MACHINE),
+        performance=performance(case("add"), FULL_MACHINE),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Union
 from hypothesis import strategies as st
 
 from opsdebug_ci.model import Blame, CaseDocument, Cause, Finding, Machine, RunDocument
-from opsdebug_ci.model.history import ChangePoint, HistoryReading
+from opsdebug_ci.model.history import ChangePoint, ComparableRuns, HistoryReading, LeftOut
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile import Parts, Stopwatch, Traffic
 from opsdebug_ci.model.profile_document import (
@@ -134,6 +134,13 @@ def performance(case: CaseDocument, machine: Machine) -> PerformanceDocument:
         history=(reading,),
         alarms=AlarmBound(alarms=0, of=318, upper=0.0094),
         notes=("peaks are measured",),
+        comparable=ComparableRuns(
+            machine_key=machine.key,
+            counted=21,
+            left_out=3,
+            other_machines=2,
+            why=(LeftOut(machines=2, runs=3, differs=("torch 2.12.0 there, 2.13.0 here",)),),
+        ),
     )
 
 

@@ -101,6 +101,7 @@ def test_the_listing_counts_visible_rows(store: Path) -> None:
         "runs": 1,
         "failure_history": 1,
         "failure_groups": 0,
+        "machines": 1,
     }
     assert TableListing(name="runs", comment="One row per run.", rows=1) in listing.tables
     assert (listing.location, listing.examples) == (str(store), EXAMPLES)
@@ -295,7 +296,7 @@ def test_a_refusal_says_what_was_wanted(store: Path) -> None:
     assert str(caught.value) == (
         "the query cannot be answered: got COPY statement; wanted one SELECT: the store is read-only\n"
         "  tables: accuracy, timings, comparisons, histories, sweeps, calibrations, failures, acceptances, runs, "
-        "failure_history, failure_groups\n"
+        "failure_history, failure_groups, machines\n"
         "  next: `opsdebug sql` lists tables, functions and example queries; `describe TABLE` lists columns"
     )
 

@@ -15,7 +15,6 @@ from opsdebug_ci.errors import InternalError
 from opsdebug_ci.model import (
     CiContext,
     Group,
-    Machine,
     ObservationDocument,
     OperatorSource,
     Revision,
@@ -41,6 +40,7 @@ from opsdebug_ci.store.column import (
     StoredRun,
     Table,
 )
+from opsdebug_ci.store.machine_columns import MACHINE_COLUMNS, machine_columns, read_machine
 from opsdebug_ci.store.performance import PERFORMANCE, performance_struct
 from opsdebug_ci.store.struct import to_struct
 
@@ -108,16 +108,7 @@ COLUMNS = (
     Column(name="started_at", type=INSTANT, comment="start of the run", unit="UTC"),
     Column(name="started_at_text", type=TEXT, comment="start of the run as it was reported", unit="ISO 8601, UTC"),
     Column(name="duration_ns", type=INTEGER, comment="wall time", unit="ns"),
-    Column(name="machine_key", type=TEXT, comment="hash of every machine fact below"),
-    Column(name="system", type=TEXT, comment="operating system and architecture"),
-    Column(name="cpu", type=TEXT, comment="CPU model"),
-    Column(name="cores", type=INTEGER, comment="cores the run could use", unit="cores"),
-    Column(name="memory_bytes", type=INTEGER, comment="physical memory", unit="bytes"),
-    Column(name="devices", type=TEXTS, comment="accelerators by name; empty on a CPU machine"),
-    Column(name="python", type=TEXT, comment="the worker's Python version"),
-    Column(name="torch", type=TEXT, comment="the worker's torch version"),
-    Column(name="versions", type=TEXT_MAP, comment="versions of everything else that may matter, by name"),
-    Column(name="threads", type=INTEGER, comment="threads torch used inside one operator", unit="threads"),
+    *MACHINE_COLUMNS,
     Column(name="tool_version", type=TEXT, comment="version of opsdebug-ci"),
     Column(name="config_hash", type=TEXT, comment="sha256 of the effective configuration"),
     Column(name="verdict", type=TEXT, comment="worst verdict that gates"),
@@ -160,7 +151,7 @@ def rows(stored: StoredRun) -> Sequence[Row]:
     return (
         {
             **_run_columns(document.run),
-            **_machine_columns(document.run.machine),
+            **machine_columns(document.run.machine),
             **_summary_columns(document),
             "bundles_elsewhere": list(stored.bundles_elsewhere.items()),
         },
@@ -222,21 +213,6 @@ def _run_columns(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _machine_columns(machine: Machine) -> dict[str, Any]:
-    return {
-        "machine_key": machine.key,
-        "system": machine.system,
-        "cpu": machine.cpu,
-        "cores": machine.cores,
-        "memory_bytes": machine.memory_bytes,
-        "devices": list(machine.devices),
-        "python": machine.python,
-        "torch": machine.torch,
-        "versions": list(machine.versions.items()),
-        "threads": machine.threads,
-    }
-
-
 def _summary_columns(document: RunDocument) -> dict[str, Any]:
     return {
         "schema": document.schema,
@@ -263,7 +239,7 @@ def _read_run(row: Row) -> RunRecord:
         stage=Stage(row["stage"]),
         started_at=row["started_at_text"],
         duration_ns=row["duration_ns"],
-        machine=_read_machine(row),
+        machine=read_machine(row),
         revision=Revision(
             commit=row["head_commit"],
             ancestors=tuple(row["ancestors"]),
@@ -275,21 +251,6 @@ def _read_run(row: Row) -> RunRecord:
         ci=CiContext(key=row["ci_key"], attempt=row["attempt"], event=row["event"], pull_request=row["pull_request"]),
         tool_version=row["tool_version"],
         config_hash=row["config_hash"],
-    )
-
-
-def _read_machine(row: Row) -> Machine:
-    return Machine(
-        key=row["machine_key"],
-        system=row["system"],
-        cpu=row["cpu"],
-        cores=row["cores"],
-        memory_bytes=row["memory_bytes"],
-        devices=tuple(row["devices"]),
-        python=row["python"],
-        torch=row["torch"],
-        versions=dict(row["versions"]),
-        threads=row["threads"],
     )
 
 
