@@ -61,6 +61,8 @@ class Repository:
 
     def fetch_contents(self, commit: str, objects: Sequence[str]) -> Ended | None:
         """Fetch those of `objects`, which belong to `commit`, that are not here; how it ended when it went wrong."""
+        if not objects:
+            return None
         listed = self._told("rev-list", "--objects", "--no-object-names", "--missing=print", commit).decode().split()
         absent = {name[1:] for name in listed if name.startswith("?")}
         wanted = sorted(absent.intersection(objects))

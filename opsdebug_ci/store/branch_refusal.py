@@ -45,14 +45,22 @@ def refused(refusal: Refusal, said: str, store: str, tries: int, *, writing: boo
         tries: how often it was tried.
         writing: it was to be written, not read.
     """
-    doing, done = ("write", "written; nothing was changed there") if writing else ("read", "read")
+    doing, done = ("write", "written") if writing else ("read", "read")
     often = f" in {tries} tries" if tries > 1 else ""
     message = (
         f"cannot {doing} store `{store}`{often} ({refusal.value}): got `{last_words(said)}`; wanted it to be {done}"
+        f"{_state(refusal) if writing else ''}"
     )
     if refusal is Refusal.UNREACHABLE:
         return StoreUnreachableError(message, next_step=_NEXT[refusal])
     return StoreError(message, next_step=_NEXT[refusal])
+
+
+def _state(refusal: Refusal) -> str:
+    """How things are there after the last try to write."""
+    if refusal in (Refusal.UNREACHABLE, Refusal.UNKNOWN):
+        return "; should it have arrived all the same, doing it again does no harm"
+    return "; nothing was changed there"
 
 
 def last_words(said: str) -> str:
