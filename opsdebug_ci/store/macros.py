@@ -77,11 +77,12 @@ TREND = Macro(
         with launched as (
             select t.run_id, t.operator, t.case_id, t.case_name,
                    case when t.round in ('screen', 'confirm') then 'comparison' else t.round end as source,
-                   t.round, t.launch, coalesce(t.min_ns, t.median_ns) as ns,
+                   t.round, t.launch, coalesce(t.min_ns, t.median_ns, t.mean_ns) as ns,
                    bool_or(coalesce(t.throttled, false)) as throttled,
                    bool_or(coalesce(t.contaminated, false)) as contaminated
             from timings_files t
-            where t.operator glob operator and t.arm = '{HEAD}' and coalesce(t.min_ns, t.median_ns) is not null
+            where t.operator glob operator and t.arm = '{HEAD}'
+                  and coalesce(t.min_ns, t.median_ns, t.mean_ns) is not null
             group by all
         ),
         timed as (

@@ -67,7 +67,7 @@ PERFORMANCE = pa.struct(
         ("comparable", _COMPARABLE),
     ]
 )
-"""Model value `PerformanceDocument` without its profiles, sweeps, comparisons and history."""
+"""Model value `PerformanceDocument` without its profiles, sweeps, comparisons, history and imported times."""
 
 
 def performance_struct(performance: PerformanceDocument | None) -> dict[str, Any] | None:
@@ -102,6 +102,7 @@ def read_performance(struct: Row | None, stored: Mapping[str, Sequence[Row]]) ->
         history=histories.read_history(stored.get(histories.TABLE.name, ())),
         alarms=None if struct["alarms"] is None else from_json(struct["alarms"], AlarmBound),
         notes=tuple(struct["notes"]),
+        imported=timings.read_imported(launches),
         comparable=_read_comparable(struct.get("comparable")),
     )
 

@@ -2,8 +2,8 @@
 
 Decides which runs are in it: stages of `opsdebug ci` on an unmodified work tree, outside pull requests and merge
 groups. Of those only launches of the code under test count, not of the arms it was compared with, nor profiles, which
-are one process each. Throttled and contaminated runs are handed out with a mark, so that whoever leaves them out can
-count them.
+are one process each, nor what other tools recorded. Throttled and contaminated runs are handed out with a mark, so that
+whoever leaves them out can count them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.profile_rows import PROFILE
 from opsdebug_ci.store.query import query
 from opsdebug_ci.store.recording import RECORD
-from opsdebug_ci.store.tables.timings import HEAD
+from opsdebug_ci.store.tables.timings import HEAD, NOT_LAUNCHED
 
 MOST_RUNS = 400
 """Newest runs of a machine that are read: more than a year of nights."""
 
-OF_HISTORY = f"{RECORD} and id in (select run_id from timings where arm = '{HEAD}' and round <> '{PROFILE}')"  # noqa: S608 - our own words
+_LAUNCHED = f"arm = '{HEAD}' and round not in ({', '.join(map(repr, NOT_LAUNCHED))})"
+
+OF_HISTORY = f"{RECORD} and id in (select run_id from timings where {_LAUNCHED})"  # noqa: S608 - our own words
 """Condition over `runs`: a record of its commit in which the code under test was timed."""
 
 _SERIES = f"""
@@ -35,7 +36,7 @@ _SERIES = f"""
     ),
     launched as (
         select distinct run_id, case_id, round, launch, min_ns, throttled, contaminated, device
-        from timings where arm = ? and round <> ? and min_ns is not null
+        from timings where {_LAUNCHED} and min_ns is not null
     ),
     timed_probes as (
         select run_id, device, probe, size_bytes, min(list_min(samples_ns))::double as ns
@@ -113,7 +114,7 @@ def stored_series(location: str | os.PathLike[str], machine_key: str) -> Mapping
     """
     if not open_store(location).exists():
         return {}
-    given = (HEAD, machine_key, MOST_RUNS, HEAD, PROFILE)
+    given = (HEAD, machine_key, MOST_RUNS)
     found: dict[str, list[SeriesRun]] = {}
     for case_id, *cells in query(location, _SERIES, given).rows:
         found.setdefault(str(case_id), []).append(_read_run(cells))

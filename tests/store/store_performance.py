@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from opsdebug_ci.model import Blame, CaseDocument, Cause, Finding, Machine, RunDocument
 from opsdebug_ci.model.history import ChangePoint, ComparableRuns, HistoryReading, LeftOut
+from opsdebug_ci.model.imported import ImportedTime
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile import Parts, Stopwatch, Traffic
 from opsdebug_ci.model.profile_document import (
@@ -134,6 +135,19 @@ def performance(case: CaseDocument, machine: Machine) -> PerformanceDocument:
         history=(reading,),
         alarms=AlarmBound(alarms=0, of=318, upper=0.0094),
         notes=("peaks are measured",),
+        imported=(
+            ImportedTime(
+                case=case,
+                source="pytest-benchmark 5.3.1",
+                min_ns=100.5,
+                median_ns=101.5,
+                mean_ns=102.5,
+                stddev_ns=1.5,
+                samples_ns=(100.5, 104.5),
+                samples=2,
+                calls=20,
+            ),
+        ),
         comparable=ComparableRuns(
             machine_key=machine.key,
             counted=21,
