@@ -151,6 +151,10 @@ class BaselineStore:
 
     def load(self, run_id: str) -> RunDocument:
         """The document of a stored run. Raises StoreError when it is not there."""
+        return self.stored(run_id).document
+
+    def stored(self, run_id: str) -> StoredRun:
+        """A stored run with all that is kept of it. Raises StoreError when it is not there."""
         inventory = take_inventory(self.mirror().root)
         return (recall(inventory, run_id) if RUN_ID.fullmatch(run_id) else None) or self._no_run(run_id)
 
@@ -162,7 +166,7 @@ class BaselineStore:
             raise StoreError(
                 f"store `{self.location}` holds no run; wanted at least one", next_step="opsdebug ci --stage smoke"
             )
-        return recall(inventory, run_id) or self._no_run(run_id)
+        return (recall(inventory, run_id) or self._no_run(run_id)).document
 
     def mirror(self, told: Told = untold) -> Mirror:
         """A directory on this machine that holds the store in its documented layout, for reading.

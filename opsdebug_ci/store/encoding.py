@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opsdebug_ci.errors import InternalError
-from opsdebug_ci.model import RunDocument
 from opsdebug_ci.store.backend import StoreFile
 from opsdebug_ci.store.column import Column, Row, StoredRun, Table
 from opsdebug_ci.store.contents import FileFacts
 from opsdebug_ci.store.layout import RUN_ID, TablePath
 from opsdebug_ci.store.performance import read_performance
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
-from opsdebug_ci.store.tables import accuracy, comparisons, histories, runs, sweeps, timings
+from opsdebug_ci.store.tables import accuracy, calibrations, comparisons, histories, runs, sweeps, timings
 
 READ_BACK: tuple[Table, ...] = (
     runs.TABLE,
@@ -32,8 +31,9 @@ READ_BACK: tuple[Table, ...] = (
     comparisons.TABLE,
     histories.TABLE,
     sweeps.TABLE,
+    calibrations.TABLE,
 )
-"""Tables that a document is made of again; the others say the same in another form, or what no document has."""
+"""Tables that a run is made of again: `failures` says the same in another form, `acceptances` are of no run."""
 
 
 def encode_run(stored: StoredRun) -> tuple[StoreFile, ...]:
@@ -67,13 +67,18 @@ def facts_of(table: Table, data: bytes, rows: int) -> FileFacts:
     return FileFacts(table=table.name, sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data), rows=rows)
 
 
-def decode_run(stored: Mapping[str, Sequence[Row]]) -> RunDocument:
-    """Document of a run from its rows by table; those of `runs` must be among them, a table it added nothing to is not."""
+def decode_run(stored: Mapping[str, Sequence[Row]]) -> StoredRun:
+    """A run from its rows by table, in order; those of `runs` must be among them, a table it added nothing to is not."""
     (run,) = stored[runs.TABLE.name]
-    return runs.read_document(
+    document = runs.read_document(
         run,
         accuracy.read_observations(stored.get(accuracy.TABLE.name, ())),
         read_performance(run["performance"], stored),
+    )
+    return StoredRun(
+        document=document,
+        calibrations=calibrations.read_calibrations(stored.get(calibrations.TABLE.name, ())),
+        bundles_elsewhere=dict(run["bundles_elsewhere"] or ()),
     )
 
 

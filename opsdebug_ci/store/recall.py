@@ -10,15 +10,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opsdebug_ci.errors import StoreError
-from opsdebug_ci.model import RunDocument
-from opsdebug_ci.store.column import Row, Table
+from opsdebug_ci.store.column import Row, StoredRun, Table
 from opsdebug_ci.store.contents import ROOT_TABLE
 from opsdebug_ci.store.encoding import READ_BACK, decode_run, rows_of
 from opsdebug_ci.store.inventory import Inventory
 
 
-def recall(inventory: Inventory, run_id: str) -> RunDocument | None:
-    """The document of a stored run; None when it is not there.
+def recall(inventory: Inventory, run_id: str) -> StoredRun | None:
+    """A stored run, whole; None when it is not there.
 
     Raises:
         StoreError: a file of it cannot be read.

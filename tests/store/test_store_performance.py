@@ -29,7 +29,7 @@ def stored(document: RunDocument) -> RunDocument:
     files = {file.path.partition("/")[0]: file.data for file in encode_run(StoredRun(document=document))}
     return decode_run(
         {t.name: rows_of(t, pq.read_table(pa.BufferReader(files[t.name]))) for t in READ_BACK if t.name in files}
-    )
+    ).document
 
 
 def fast(document: PerformanceDocument | None) -> RunDocument:
