@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Union
+from typing import BinaryIO, Union
 
 TEMPORARY_PREFIX = ".opsdebug-"
 """Every temporary name starts so; its suffix keeps it out of every listing by suffix."""
@@ -29,6 +31,13 @@ def write_whole(path: Path, data: Data) -> None:
     _write(path, data, durable=False)
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which is at `path` once this ends well, and leaves nothing otherwise; as `write_whole`."""
+    with _temporary(path) as file:
+        yield file
+
+
 def make_directory(path: Path) -> None:
     """Create one directory, whose parent exists; not an error when it is there already."""
     if not path.is_dir():
@@ -37,13 +46,19 @@ def make_directory(path: Path) -> None:
 
 
 def _write(path: Path, data: Data, *, durable: bool) -> None:
+    with _temporary(path) as file:
+        file.write(data)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[BinaryIO]:
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with temporary.open("xb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
+            yield file
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from typing import TextIO
 import click
 
 
-def tell(text: str, *, newline: bool = True) -> None:
+def tell(text: str | bytes, *, newline: bool = True) -> None:
     """Data."""
     _write(text, sys.stdout, newline=newline)
 
@@ -23,7 +23,7 @@ def log(text: str) -> None:
     _write(text, sys.stderr, newline=True)
 
 
-def _write(text: str, stream: TextIO, *, newline: bool) -> None:
+def _write(text: str | bytes, stream: TextIO, *, newline: bool) -> None:
     try:
         click.echo(text, file=stream, nl=newline)
     except BrokenPipeError:

@@ -3,71 +3,148 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from opsdebug_ci.bundle.durable import whole_file
+from opsdebug_ci.cli.answer_text import csv_text, json_text, table_text
 from opsdebug_ci.cli.options import config_option, json_option, store_option
 from opsdebug_ci.cli.output import tell
 from opsdebug_ci.cli.store_location import store_location
-from opsdebug_ci.report.escape import plain
+from opsdebug_ci.errors import UsageError
 from opsdebug_ci.report.table import aligned
 
 if TYPE_CHECKING:
     from opsdebug_ci.store.query import StoreListing
 
+TABLE, CSV, JSON, PARQUET = "table", "csv", "json", "parquet"
+
+STANDARD_OUTPUT = "-"
+"""What `--output` calls it."""
+
+PIECE_BYTES = 1 << 20
+"""Bytes of a finished file that are copied at once."""
+
 
 @click.command()
 @click.argument("query", required=False)
+@click.option(
+    "--format", "form", type=click.Choice([TABLE, CSV, JSON, PARQUET]), help="Form of the answer; default: table."
+)
+@click.option("--output", metavar="FILE", help="Write the answer there, whole or not at all; - is standard output.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Give up after S seconds.")
 @store_option
 @config_option
 @json_option
-def command(query: str | None, store: str | None, config: Path | None, as_json: bool) -> int:
-    """Answer one SELECT over the baseline store; without QUERY, list its tables and queries to start from."""
+def command(
+    query: str | None,
+    form: str | None,
+    output: str | None,
+    timeout: float | None,
+    store: str | None,
+    config: Path | None,
+    as_json: bool,
+) -> int:
+    """Answer one SELECT over the baseline store; without QUERY, list tables, functions and queries to start from."""
     from opsdebug_ci.store import query as sql  # noqa: PLC0415 - duckdb: only when there is something to ask
 
+    form = _form(form, as_json=as_json)
+    _check_place(form, output, asked=query is not None)
     location = store_location(store, config)
     if query is None:
-        tell(_listing(sql.tables(location), as_json=as_json))
-        return 0
-    result = sql.query(location, query)
-    if as_json:
-        names = _distinct(result.columns)
-        rows = [dict(zip(names, map(_finite, row), strict=True)) for row in result.rows]
-        tell(json.dumps(rows, default=str, allow_nan=False))
+        tell(_listing(sql.tables(location), as_json=form == JSON))
+    elif output in (None, STANDARD_OUTPUT):
+        _tell_answer(location, query, form, timeout)
     else:
-        tell(_table(result.columns, result.rows))
+        _write_answer(location, query, form, timeout, Path(str(output)))
     return 0
+
+
+def _form(form: str | None, *, as_json: bool) -> str:
+    if as_json and form not in (None, JSON):
+        raise UsageError(f"got `--json` and `--format {form}`; wanted one form", next_step="leave one of the two out")
+    return JSON if as_json else form or TABLE
+
+
+def _check_place(form: str, output: str | None, *, asked: bool) -> None:
+    """Refuse what cannot be written there, before anything is asked."""
+    if not asked and (output is not None or form not in (TABLE, JSON)):
+        raise UsageError(
+            f"no QUERY was given, and `{form}`{' or a file' if output else ''} is a form of an answer; wanted a query",
+            next_step="opsdebug sql without options lists tables and queries to start from",
+        )
+    if form == PARQUET and (output is None or (output == STANDARD_OUTPUT and sys.stdout.isatty())):
+        raise UsageError(
+            "Parquet is binary; wanted `--output FILE`, or `--output -` where standard output is no terminal",
+            next_step="opsdebug sql --format parquet --output answer.parquet QUERY",
+        )
+    if output not in (None, STANDARD_OUTPUT) and not _writable(Path(str(output))):
+        raise UsageError(
+            f"`--output` is `{output}`, which is no file, or in no directory that can be written; wanted a file's name",
+            next_step="name a file in a directory of yours; `--output -` is standard output",
+        )
+
+
+def _writable(path: Path) -> bool:
+    there = path.is_file() or not (path.exists() or path.is_symlink())
+    return there and path.parent.is_dir() and os.access(path.parent, os.W_OK)
+
+
+def _tell_answer(location: str, query: str, form: str, timeout: float | None) -> None:
+    if form != PARQUET:
+        for text in _text(location, query, form, timeout):
+            tell(text, newline=False)
+        return
+    with tempfile.TemporaryFile() as file:
+        _write_parquet(location, query, file, timeout)
+        file.seek(0)
+        while piece := file.read(PIECE_BYTES):
+            tell(piece, newline=False)
+
+
+def _write_answer(location: str, query: str, form: str, timeout: float | None, path: Path) -> None:
+    try:
+        with whole_file(path) as file:
+            if form == PARQUET:
+                _write_parquet(location, query, file, timeout)
+                return
+            for text in _text(location, query, form, timeout):
+                file.write(text.encode())
+    except OSError as error:
+        raise UsageError(
+            f"cannot write `{path}`: got `{error.strerror or error}`; wanted a file that can be written",
+            next_step="name another file, or make room",
+        ) from error
+
+
+def _write_parquet(location: str, query: str, file: BinaryIO, timeout: float | None) -> None:
+    from opsdebug_ci.store.answers import write_parquet  # noqa: PLC0415 - pyarrow: as above
+
+    write_parquet(location, query, file, timeout)
+
+
+def _text(location: str, query: str, form: str, timeout: float | None) -> Iterator[str]:
+    from opsdebug_ci.store.answers import answering, distinct  # noqa: PLC0415 - duckdb: as above
+
+    with answering(location, query, timeout) as answer:
+        if form == CSV:
+            yield from csv_text(answer.columns, answer.pieces)
+        elif form == JSON:
+            yield from json_text(distinct(answer.columns), answer.pieces)
+        else:
+            yield table_text(answer.columns, [row for rows in answer.pieces for row in rows])
 
 
 def _listing(listing: StoreListing, *, as_json: bool) -> str:
     if as_json:
         return json.dumps({table.name: {"rows": table.rows, "comment": table.comment} for table in listing.tables})
     tables = aligned(("table", "holds", "rows"), [(t.name, t.comment, str(t.rows)) for t in listing.tables], left=2)
+    macros = aligned(("function", "answers"), [(macro.call, macro.comment) for macro in listing.macros], left=2)
     examples = [line for example in listing.examples for line in ("", f"-- {example.title}", example.sql.strip())]
-    return "\n".join([f"store {listing.location}", "", *tables, "", "Queries to start from:", *examples])
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    cells = [["NULL" if value is None else plain(str(value)) for value in row] for row in rows]
-    count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
-    return "\n".join([*aligned(columns, cells), f"({count})"])
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """`names` with a number behind each repeated one, as keys of one object."""
-    return [name if name not in names[:i] else f"{name}_{i + 1}" for i, name in enumerate(names)]
-
-
-def _finite(value: object) -> object:
-    """`value` without the numbers JSON has no spelling for, which become null as in every document of ours."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    return value
+    return "\n".join([f"store {listing.location}", "", *tables, "", *macros, "", "Queries to start from:", *examples])

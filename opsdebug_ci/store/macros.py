@@ -30,7 +30,10 @@ class Macro:
     """Names of its parameters, all of which must be given."""
 
     comment: str
-    """What it answers, and what one row is."""
+    """What it answers, in a line."""
+
+    detail: str = ""
+    """What a reader of the answer must know."""
 
     sql: str
     """Its query, or expression."""
@@ -58,7 +61,7 @@ LATEST_RUN = Macro(
 
 LATEST_RUNS = Macro(
     name="latest_runs",
-    comment="Rows of `runs`: the newest run and, where it is one of several of one CI run, all its legs and shards.",
+    comment="Rows of `runs`: the newest run, with all legs, shards and stages of its CI run.",
     sql=f"""
         select r.* from runs r join runs newest on newest.id = latest_run()
         where r.id = newest.id
@@ -69,9 +72,10 @@ LATEST_RUNS = Macro(
 TREND = Macro(
     name="trend",
     parameters=("operator",),
-    comment="One row per run and timed case of these operators, oldest first within its case, machine and source: "
-    "`ns`, the median of the minima of its launches of the code under test; `ratio` to the row before; `source`, which "
-    "is comparison, profile (one launch) or what it was imported as; and whether the run is to be doubted.",
+    comment="How long the code under test took: one row per case, machine, source and run, oldest first.",
+    detail="`ns` is the median of the minima of its launches, `ratio` that of `ns` to the row before of the same case, "
+    "machine and `source`: comparison, profile (one launch), or imported. `contaminated` and `throttled` say that the "
+    "row is to be doubted.",
     # NOTE: a launch is stored once for each comparison it is part of.
     sql=f"""
         with launched as (
@@ -103,8 +107,8 @@ TREND = Macro(
 ACCURACY_TREND = Macro(
     name="accuracy_trend",
     parameters=("operator",),
-    comment="One row per run, operator, dtype and device, oldest first: cases judged, how many did not pass, and the "
-    "worst error of the worst case.",
+    comment="How wrong it was: one row per operator, dtype, device and run, oldest first.",
+    detail="`cases` were judged, `not_passed` of them did not pass; the errors are those of the worst output.",
     sql="""
         select r.started_at, r."commit", r.machine_key, a.operator, a.dtype, a.device,
                count(distinct a.case_id) as cases,
@@ -121,9 +125,10 @@ ACCURACY_TREND = Macro(
 BASELINE_FOR = Macro(
     name="baseline_for",
     parameters=("revision",),
-    comment="The runs a commit of the store is compared with, newest first: those of its nearest recorded first-parent "
-    "ancestor (of its merge base, for a pull request), or of a commit with that ancestor's files. `distance` counts "
-    "commits. Empty: the commit has no run, or nothing is recorded of its last 50 ancestors.",
+    comment="Runs of the nearest recorded ancestor of a commit: what it is compared with. Newest first.",
+    detail="Ancestors are the first parents that runs of the commit recorded, from the merge base on where there is "
+    "one; `distance` counts them. `same_files`: it is another commit with the files of that ancestor. Empty: there is "
+    "no run of the commit, or nothing is recorded of its last 50 ancestors.",
     sql=f"""
         with asked as (
             select r."commit", r.base_commit, r.ancestors, list_position(r.ancestors, r.base_commit) as base
@@ -163,7 +168,7 @@ BASELINE_FOR = Macro(
 FAILURES_AT = Macro(
     name="failures_at",
     parameters=("revision",),
-    comment="Rows of `failures` of every run at a commit, with its stage and machine.",
+    comment="Rows of `failures` of every run of a commit, with its stage and machine.",
     sql="""
         select f.*, r."commit", r.stage, r.machine_key, r.started_at from failures f join runs r on r.id = f.run_id
         where starts_with(r."commit", revision) and revision <> ''

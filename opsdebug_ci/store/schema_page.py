@@ -25,7 +25,11 @@ def render() -> str:
     """Everything between the marks."""
     sections = [f"Format version {FORMAT_VERSION}.", *(_table(table) for table in TABLES)]
     sections += [f"### `{view.name}` (view)\n\n{view.comment}" for view in DERIVED_VIEWS]
-    sections.append("\n".join(("### Functions", "", *(f"* `{macro.call}`: {macro.comment}" for macro in MACROS))))
+    sections.append(
+        "\n".join(
+            ("### Functions", "", *(f"* `{macro.call}`: {macro.comment} {macro.detail}".rstrip() for macro in MACROS))
+        )
+    )
     sections.append("### Example queries\n\n" + "\n\n".join(f"{e.title}:\n\n    {e.sql}" for e in EXAMPLES))
     return "\n\n".join(sections)
 
