@@ -114,8 +114,8 @@ class BaselineStore:
         kept, left = self._divided([data])
         if left:
             raise StoreError(
-                f"bundle {left[0][:12]} has {len(data):,} bytes; wanted at most {self._backend.bundle_limit_bytes:,} in "
-                f"store `{self.location}`",
+                f"bundle {left[0][:12]} has {len(data):,} bytes; wanted at most {self._backend.bundle_limit_bytes:,} "
+                f"in store `{self.location}`",
                 next_step="keep it as a file, e.g. in an artifact of the run",
             )
         self._backend.add(kept)

@@ -68,7 +68,8 @@ def facts_of(table: Table, data: bytes, rows: int) -> FileFacts:
 
 
 def decode_run(stored: Mapping[str, Sequence[Row]]) -> StoredRun:
-    """A run from its rows by table, in order; those of `runs` must be among them, a table it added nothing to is not."""
+    """A run from its rows by table, in order; those of `runs` must be among them, and none of a table it added nothing
+    to."""
     (run,) = stored[runs.TABLE.name]
     document = runs.read_document(
         run,

@@ -144,8 +144,8 @@ TABLE = Table(
         Column(
             name="load_before",
             type=REAL,
-            comment="processors others kept busy before the probes; null: not told, older files",
-            unit="processors",
+            comment="runnable processes beside ours before the probes; null: not told, older files",
+            unit="processes",
         ),
         Column(name="frequency_after_hz", type=REAL, comment="clock right after them; null: not told", unit="Hz"),
         Column(name="nominal_hz", type=REAL, comment="what the device is built for; null: not told", unit="Hz"),
@@ -157,8 +157,8 @@ TABLE = Table(
         Column(
             name="load",
             type=REAL,
-            comment="processors others kept busy meanwhile; null: not told",
-            unit="processors",
+            comment="runnable processes beside ours meanwhile; null: not told",
+            unit="processes",
         ),
     ),
     rows=rows,
