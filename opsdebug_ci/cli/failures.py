@@ -32,7 +32,8 @@ def command(context: click.Context, operator: str | None, store: str | None, con
         return 0
     from opsdebug_ci.pipeline.failures import list_failures  # noqa: PLC0415 - duckdb: not needed for --help
 
-    document = list_failures(_settings(store, config), world(quiet=True).now(), operator)
+    here = world(quiet=True)
+    document = list_failures(_settings(store, config), here.now(), operator, environ=here.environ)
     return _told(document, store, config, as_json=as_json)
 
 
@@ -45,7 +46,8 @@ def show(name: str, store: str | None, config: Path | None, as_json: bool) -> in
     """Everything about one cause: what identifies it, its cases, evidence, memory, stack, nearest passing case."""
     from opsdebug_ci.pipeline.failures import show_failure  # noqa: PLC0415 - as above
 
-    document = show_failure(_settings(store, config), world(quiet=True).now(), name)
+    here = world(quiet=True)
+    document = show_failure(_settings(store, config), here.now(), name, environ=here.environ)
     return _told(document, store, config, as_json=as_json)
 
 

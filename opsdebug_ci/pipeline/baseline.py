@@ -15,7 +15,7 @@ from opsdebug_ci.plan import Configuration, committed_files, work_tree
 from opsdebug_ci.store.known import known_failures
 
 
-def recorded_failures(location: str, revision: Revision) -> KnownFailures:
+def recorded_failures(location: Path, revision: Revision) -> KnownFailures:
     """What failed at the merge base of a pull request, else at the parent of the commit under test."""
     line = _line_from(revision)
     return known_failures(location, line[0], line[1:]) if line else KnownFailures()

@@ -6,10 +6,13 @@ branches never write the store. Their code is not the project's yet; their docum
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
-from opsdebug_ci.bundle.place import BundlePlace
-from opsdebug_ci.github import Event, ci_context, read_event
+from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
+from opsdebug_ci.errors import StoreError
+from opsdebug_ci.github import Event, artifact_of, ci_context, read_event
 from opsdebug_ci.model import KnownFailures
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
@@ -20,6 +23,7 @@ from opsdebug_ci.pipeline.baseline import distrust, recorded_failures
 from opsdebug_ci.pipeline.budget import Budget
 from opsdebug_ci.pipeline.performance import ask_speed, with_performance
 from opsdebug_ci.pipeline.record import Start, start
+from opsdebug_ci.pipeline.records import NO_RECORDS, configured_store, read_records
 from opsdebug_ci.pipeline.replay_stage import Memory, check_selection, replay_all
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.speed_question import SpeedQuestion, budget_for, is_asked
@@ -31,6 +35,9 @@ from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.bundles import stored_bytes
 from opsdebug_ci.store.history import accepted_fingerprints, first_seen
+
+UNSENT = "unsent"
+"""Store beside the configuration for runs that could not be stored where they belong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +73,8 @@ class _Stage:
     began: Start
     """When."""
 
-    location: str
-    """The store."""
+    location: Path
+    """Directory of the store's rows; where nothing is stored, nothing is there."""
 
     event: Event
     """What triggered it."""
@@ -93,7 +100,7 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
         UsageError: the stage does not know what is asked of it.
         StoreError: the store cannot be written; found out before any case runs.
     """
-    store, doubt, stage = _prepared(selection, configuration, world)
+    store, doubts, stage = _prepared(selection, configuration, world)
     with (
         workbench(configuration, world) as bench,
         open_attempt(selection, bench, configuration, world, revision=stage.revision, budget=stage.budget) as attempt,
@@ -105,30 +112,29 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
             bench.pool.close()  # nothing of ours runs beside what is timed
             document = _with_speed(document, stage, bench, attempt, calibrations)
         if recording:
-            _keep_bundles(document, configuration, store)
-            store.append(document, calibrations)
+            _record(document, calibrations, configuration, world, store)
         told = attempt.settle()
     return CiOutcome(
         document=document,
         recorded=store.location if recording else None,
-        notes=(*(() if doubt is None else (doubt,)), *told),
+        notes=(*doubts, *told),
     )
 
 
 def _prepared(
     selection: Selection, configuration: Configuration, world: World
-) -> tuple[BaselineStore, str | None, _Stage]:
-    """The store, why it is not believed, and the stage."""
+) -> tuple[BaselineStore, tuple[str, ...], _Stage]:
+    """The store, what is to be known of it and why it is not believed, and the stage."""
     budget = Budget.begin(str(selection.stage), selection.budget_s, world.monotonic_ns)
     replaying = selection.stage is Stage.REPLAY
     if replaying:
         check_selection(selection)
-    location = _location(configuration)
-    store = open_store(location)
+    store = configured_store(configuration, world.environ)
     event = read_event(world.environ)
     if event.recording:
         store.check_writable()
-    believed = store.exists() and (replaying or configuration.gate is Gate.NEW)
+    records = read_records(store, needed=event.recording)
+    believed = records.root is not NO_RECORDS and (replaying or configuration.gate is Gate.NEW)
     base = event.base_commit or selection.changed or ""
     doubt = distrust(configuration, base) if believed and not event.recording else None
     stage = _Stage(
@@ -137,12 +143,12 @@ def _prepared(
         world=world,
         budget=budget,
         began=start(world),
-        location=location,
+        location=records.root,
         event=event,
         revision=read_revision(configuration.root, base=selection.changed),
         believed=believed and doubt is None,
     )
-    return store, doubt, stage
+    return store, (*records.notes, *(() if doubt is None else (doubt,))), stage
 
 
 def _judged(stage: _Stage, bench: Workbench, attempt: Attempt) -> RunDocument:
@@ -175,22 +181,37 @@ def _with_speed(
     return with_performance(document, ask_speed(question), question)
 
 
-def _memory(location: str, world: World) -> Memory:
+def _memory(location: Path, world: World) -> Memory:
     """What the store says of failures: when they were first seen, and which are accepted."""
     return Memory(accepted=accepted_fingerprints(location, world.now()), first_seen=first_seen(location))
 
 
-def _keep_bundles(document: RunDocument, configuration: Configuration, store: BaselineStore) -> None:
-    """Bring the bundles that the run's rows name into the store."""
+def _record(
+    document: RunDocument,
+    calibrations: tuple[Calibration, ...],
+    configuration: Configuration,
+    world: World,
+    store: BaselineStore,
+) -> None:
+    """Store the run with the bundles that its rows name. What cannot be stored is kept here, so that it can be sent."""
+    bundles = _named_bundles(document, configuration)
+    elsewhere = artifact_of(world.environ)
+    try:
+        store.append(document, calibrations, bundles=bundles, elsewhere=elsewhere)
+    except StoreError as error:
+        kept = configuration.root / OWN_DIRECTORY / UNSENT
+        make_beside(kept)
+        open_store(kept).append(document, calibrations, bundles=bundles)
+        raise StoreError(
+            f"{error.message}; the run is kept in {kept}",
+            next_step=f"{error.next_step}; then `opsdebug baselines push --from {shlex.quote(str(kept))}`",
+        ) from error
+
+
+def _named_bundles(document: RunDocument, configuration: Configuration) -> list[bytes]:
     place = BundlePlace.beside(configuration.root)
     named = {*(seen.bundle for seen in document.observations), *(group.bundle for group in document.summary.groups)}
-    for sha256 in sorted((set(place.all()) & named) - set(store.bundles())):
-        store.put_bundle(stored_bytes(place, sha256))
-
-
-def _location(configuration: Configuration) -> str:
-    directory = configuration.store_directory
-    return configuration.store if directory is None else str(directory)
+    return [stored_bytes(place, sha256) for sha256 in sorted(set(place.all()) & named)]
 
 
 def _calibrations(bench: Workbench) -> tuple[Calibration, ...]:

@@ -6,6 +6,7 @@ Decides which arms a command line means, and the exit code.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from opsdebug_ci.errors import OpsdebugError, UsageError
 from opsdebug_ci.model.controls import ControlCount, count_controls
@@ -21,6 +22,7 @@ from opsdebug_ci.model.speed import (
 from opsdebug_ci.pipeline.arms import prepare_arm
 from opsdebug_ci.pipeline.compare import Means, compare_arms
 from opsdebug_ci.pipeline.comparison_plan import Demand
+from opsdebug_ci.pipeline.records import configured_store, read_records
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Axes, Configuration
 from opsdebug_ci.regress.alarm_bound import alarm_bound
@@ -71,11 +73,12 @@ def compare(request: Request, configuration: Configuration, world: World) -> Com
         )
     base = prepare_arm("base", request.base, request.base_python, configuration, world)
     head = prepare_arm("head", request.head, None, configuration, world)
+    records = read_records(configured_store(configuration, world.environ), needed=False)
     seed = int.from_bytes(world.entropy(4), "big") if request.seed is None else request.seed
     demand = Demand(patterns=request.patterns, axes=request.axes, untouched=frozenset(), controls=True, seed=seed)
     means = Means(configuration=configuration, world=world, budget_s=request.budget_s)
     run = compare_arms([(base, Comparing.CHANGE)], head, demand, means)
-    return document_of(run, alarms_so_far(run, configuration), again=_again(request))
+    return document_of(run, alarms_so_far(run, records.root), again=_again(request))
 
 
 def document_of(run: ComparisonRun, alarms: AlarmBound | None, *, again: str) -> CompareDocument:
@@ -91,12 +94,10 @@ def document_of(run: ComparisonRun, alarms: AlarmBound | None, *, again: str) ->
     )
 
 
-def alarms_so_far(run: ComparisonRun, configuration: Configuration) -> AlarmBound | None:
-    """Our own false-alarm rate, by the controls that are stored and those of this run."""
-    directory = configuration.store_directory
-    location = configuration.store if directory is None else str(directory)
+def alarms_so_far(run: ComparisonRun, records: Path) -> AlarmBound | None:
+    """Our own false-alarm rate, by the controls in the store at `records` and those of this run."""
     try:
-        stored = alarm_counts(location)
+        stored = alarm_counts(records)
     except OpsdebugError:  # a store that cannot be read has nothing to say of alarms, and the comparison stands
         stored = ControlCount(alarms=0, of=0)
     count = stored + count_controls(run)

@@ -13,10 +13,10 @@ from pathlib import Path
 from opsdebug_ci.errors import OpsdebugError
 from opsdebug_ci.execution import check_interpreter
 from opsdebug_ci.model.comparability import described
+from opsdebug_ci.pipeline.records import configured_store
 from opsdebug_ci.pipeline.workbench import available_devices, workbench, worker_pool
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, load_configuration, read_revision
-from opsdebug_ci.store.backends import open_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def _of_configuration(configuration: Configuration, world: World) -> Iterator[Ch
         ("interpreter", lambda: _interpreter(configuration, world)),
         ("machine", lambda: _machine(configuration, world)),
         ("operators", lambda: _operators(configuration, world)),
-        ("store", lambda: _store(configuration)),
+        ("store", lambda: _store(configuration, world)),
     )
     for subject, look in checks:
         yield _looked(subject, look)
@@ -92,8 +92,8 @@ def _operators(configuration: Configuration, world: World) -> str:
         return f"{count} operator{'' if count == 1 else 's'}; devices: {devices}; {bench.machine.cores} cores"
 
 
-def _store(configuration: Configuration) -> str:
-    store = open_store(str(configuration.store_directory or configuration.store))
+def _store(configuration: Configuration, world: World) -> str:
+    store = configured_store(configuration, world.environ)
     store.check_writable()
     return f"{store.location}: {'a store' if store.exists() else 'will be made by the first `opsdebug ci`'}"
 

@@ -23,8 +23,10 @@ from opsdebug_ci.model.failure_list import (
     Sighting,
 )
 from opsdebug_ci.pipeline.failure_detail import bundle_detail
-from opsdebug_ci.pipeline.replay_places import Entry, configured_store, every_bundle, look_into
+from opsdebug_ci.pipeline.records import NO_RECORDS, Records, configured_store, read_records
+from opsdebug_ci.pipeline.replay_places import Entry, every_bundle, look_into
 from opsdebug_ci.plan import Configuration
+from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.causes import NewestFailures, RecordedCause, newest_failures, recorded_causes
 
 LISTED_NEXT = 3
@@ -33,55 +35,71 @@ LISTED_NEXT = 3
 _RANK = {CauseState.OPEN: 0, CauseState.ACCEPTED: 1, CauseState.NOT_SEEN: 2}
 
 
-def list_failures(configuration: Configuration, now: datetime, operator: str | None = None) -> FailuresDocument:
+def list_failures(
+    configuration: Configuration,
+    now: datetime,
+    operator: str | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+) -> FailuresDocument:
     """Every recorded cause.
 
     Args:
         configuration: says where store and bundles are.
         now: decides which acceptances have lapsed.
         operator: only causes of this one; None: all.
+        environ: environment variables, for a store elsewhere.
     """
-    entries = [look_into(found) for found in every_bundle(configuration)]
-    causes = [cause for cause in _causes(configuration, entries, now) if operator in (None, cause.operator)]
+    store = configured_store(configuration, environ)
+    records = read_records(store, needed=True)
+    entries = [look_into(found) for found in every_bundle(configuration, environ)]
+    causes = [cause for cause in _causes(records, entries, now) if operator in (None, cause.operator)]
     replays = [f"opsdebug failures show {cause.fingerprint}" for cause in causes[:1]]
     replays += [f"opsdebug replay {cause.bundle[:12]}" for cause in causes if cause.bundle is not None][:LISTED_NEXT]
-    return _document(configuration, causes, entries, next_=replays or ["opsdebug ci --stage smoke"])
+    return _document(store, records, causes, entries, next_=replays or ["opsdebug ci --stage smoke"])
 
 
-def show_failure(configuration: Configuration, now: datetime, name: str) -> FailuresDocument:
+def show_failure(
+    configuration: Configuration, now: datetime, name: str, *, environ: Mapping[str, str] | None = None
+) -> FailuresDocument:
     """Everything about one cause.
 
     Args:
         configuration: says where store and bundles are.
         now: decides which acceptances have lapsed.
         name: its fingerprint, or the beginning of that or of the sha256 of one of its bundles.
+        environ: environment variables, for a store elsewhere.
 
     Raises:
         UsageError: no cause is meant, or several are.
     """
-    entries = [look_into(found) for found in every_bundle(configuration)]
-    cause = _named(name, _causes(configuration, entries, now))
-    store = configured_store(configuration)
+    store = configured_store(configuration, environ)
+    records = read_records(store, needed=True)
+    entries = [look_into(found) for found in every_bundle(configuration, environ)]
+    cause = _named(name, _causes(records, entries, now))
     stored = (
-        newest_failures(store.location, cause.members) if store.exists() else NewestFailures(failed=(), evidence={})
+        NewestFailures(failed=(), evidence={})
+        if records.root is NO_RECORDS
+        else newest_failures(records.root, cause.members)
     )
     manifest = next((entry.manifest for entry in entries if entry.sha256 == cause.bundle), None)
     plain = CauseDetail(failed=stored.failed, evidence=stored.evidence)
     detail = plain if manifest is None else bundle_detail(manifest, plain)
     again = f"opsdebug run {cause.operator}" if cause.bundle is None else f"opsdebug replay {cause.bundle[:12]}"
-    return _document(configuration, [cause], entries, next_=[again], detail=detail)
+    return _document(store, records, [cause], entries, next_=[again], detail=detail)
 
 
 def _document(
-    configuration: Configuration,
+    store: BaselineStore,
+    records: Records,
     causes: Sequence[FailureCause],
     entries: Iterable[Entry],
     *,
     next_: Sequence[str],
     detail: CauseDetail | None = None,
 ) -> FailuresDocument:
-    store = configured_store(configuration)
-    places = (store.location if store.exists() else f"{store.location} (not there)", ".opsdebug/bundles")
+    there = records.root is not NO_RECORDS
+    places = (store.location if there else f"{store.location} (not there)", ".opsdebug/bundles")
     return FailuresDocument(
         schema=FAILURES_SCHEMA,
         places=places,
@@ -92,9 +110,8 @@ def _document(
     )
 
 
-def _causes(configuration: Configuration, entries: Sequence[Entry], now: datetime) -> list[FailureCause]:
-    store = configured_store(configuration)
-    recorded = recorded_causes(store.location, now) if store.exists() else ()
+def _causes(records: Records, entries: Sequence[Entry], now: datetime) -> list[FailureCause]:
+    recorded = () if records.root is NO_RECORDS else recorded_causes(records.root, now)
     causes = [_recorded(mine, entries) for mine in _joined(recorded)]
     known = {fingerprint for cause in causes for fingerprint in cause.members}
     alone: dict[str, list[Entry]] = {}

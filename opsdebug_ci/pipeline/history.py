@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -108,7 +109,7 @@ def new_series(run: ComparisonRun) -> tuple[NewSeries, ...]:
     )
 
 
-def read_history(location: str, series: Sequence[NewSeries], circumstances: Circumstances) -> HistoryOutcome:
+def read_history(location: str | Path, series: Sequence[NewSeries], circumstances: Circumstances) -> HistoryOutcome:
     """Read every series of a run against the store, which does not hold the run yet.
 
     Args:

@@ -59,7 +59,7 @@ def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
         comparison=run,
         history=() if history is None else history.readings,
         comparable=None if history is None else history.comparable,
-        alarms=None if run is None else alarms_so_far(run, question.configuration),
+        alarms=None if run is None else alarms_so_far(run, question.location),
         notes=(*notes, *document.notes, *([] if lopsided is None else [lopsided])),
     )
 

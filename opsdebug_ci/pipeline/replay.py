@@ -61,7 +61,9 @@ def replay(request: ReplayRequest, configuration: Configuration, world: World) -
             next_step="`opsdebug failures` lists what is stored",
         )
     found = (
-        every_bundle(configuration) if request.every else named_bundles(request.names, configuration, world.directory)
+        every_bundle(configuration, world.environ)
+        if request.every
+        else named_bundles(request.names, configuration, world.directory, world.environ)
     )
     entries = [look_into(item) for item in found]
     if any(entry.manifest is not None for entry in entries):

@@ -6,7 +6,7 @@ are told as such and never handed on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace
 from opsdebug_ci.errors import BundleError, UsageError
 from opsdebug_ci.failures.bundle_reader import Bundle, parse_bundle, read_bundle
 from opsdebug_ci.model.bundle import BundleManifest
+from opsdebug_ci.pipeline.records import configured_store
 from opsdebug_ci.plan import Configuration
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.bundles import only_match, stored_bytes
 
@@ -66,15 +66,9 @@ def look_into(found: Found) -> Entry:
     return Entry(found=found, sha256=bundle.sha256, manifest=bundle.manifest)
 
 
-def configured_store(configuration: Configuration) -> BaselineStore:
-    """The baseline store; nothing of it is read yet."""
-    directory = configuration.store_directory
-    return open_store(configuration.store if directory is None else str(directory))
-
-
-def every_bundle(configuration: Configuration) -> tuple[Found, ...]:
+def every_bundle(configuration: Configuration, environ: Mapping[str, str] | None = None) -> tuple[Found, ...]:
     """Every bundle of this checkout and of the store, each once, by hash."""
-    place, store = BundlePlace.beside(configuration.root), configured_store(configuration)
+    place, store = BundlePlace.beside(configuration.root), configured_store(configuration, environ)
     found = {sha256: _stored(store, sha256) for sha256 in store.bundles()}
     for sha256 in place.all():
         mine = _local(place, sha256)
@@ -94,26 +88,29 @@ def _either(first: Found, second: Found) -> Found:
     return replace(first, read=read)
 
 
-def has_places(configuration: Configuration) -> bool:
+def has_places(configuration: Configuration, environ: Mapping[str, str] | None = None) -> bool:
     """Whether there is anything that could hold bundles: a store, or a directory that runs by hand have left."""
-    return configured_store(configuration).exists() or (configuration.root / OWN_DIRECTORY).is_dir()
+    return configured_store(configuration, environ).exists() or (configuration.root / OWN_DIRECTORY).is_dir()
 
 
-def named_bundles(names: Iterable[str], configuration: Configuration, directory: Path) -> tuple[Found, ...]:
+def named_bundles(
+    names: Iterable[str], configuration: Configuration, directory: Path, environ: Mapping[str, str] | None = None
+) -> tuple[Found, ...]:
     """The bundles that names stand for: a file that exists, else the beginning of a sha256.
 
     Args:
         names: as typed.
         configuration: says where the store is.
         directory: where relative paths start.
+        environ: environment variables, for a store elsewhere.
 
     Raises:
         UsageError: a name stands for none, or for several.
     """
-    return tuple(_named(name, configuration, directory) for name in names)
+    return tuple(_named(name, configuration, directory, environ) for name in names)
 
 
-def _named(name: str, configuration: Configuration, directory: Path) -> Found:
+def _named(name: str, configuration: Configuration, directory: Path, environ: Mapping[str, str] | None) -> Found:
     path = directory / Path(name).expanduser()
     if path.is_file():
         return Found(sha256="", place=name, read=lambda: read_bundle(path))
@@ -122,8 +119,8 @@ def _named(name: str, configuration: Configuration, directory: Path) -> Found:
             f"`{name}` is no file; wanted a bundle, or the beginning of the sha256 of a stored one",
             next_step="check the path; `opsdebug failures` lists what is stored",
         )
-    everything = {found.sha256: found for found in every_bundle(configuration)}
-    where = f"`{OWN_DIRECTORY}` and store `{configured_store(configuration).location}`"
+    everything = {found.sha256: found for found in every_bundle(configuration, environ)}
+    where = f"`{OWN_DIRECTORY}` and store `{configured_store(configuration, environ).location}`"
     return everything[only_match(everything, name, where)]
 
 

@@ -85,13 +85,13 @@ def replay_all(
         UsageError: the selection asks for an operator that is not there and has no bundle.
     """
     began = start(world)
-    entries = [look_into(found) for found in every_bundle(configuration)]
+    entries = [look_into(found) for found in every_bundle(configuration, world.environ)]
     distinct = without_repeats(_of_operators(entries, selection.patterns, bench))
     wanted = in_order(of_shard(distinct, selection.shard), memory)
     replayed = _replayed(wanted, bench, configuration, world, _until(selection, world, began.ns))
     judgements = [item.judgement for item in replayed]
     summary = _summary(replayed, configuration.gate, memory.accepted, planned=len(wanted))
-    if not wanted and has_places(configuration):
+    if not wanted and has_places(configuration, world.environ):
         summary = replace(summary, verdict=Verdict.PASS, exit_code=0)
     record = run_record(Stage.REPLAY, bench, configuration, world, began=began, revision=revision, ci=ci)
     told = document(record, judgements, summary, fingerprints={}, notes=tuple(_notes(wanted, replayed, memory)))

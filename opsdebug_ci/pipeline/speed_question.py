@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 from opsdebug_ci.github import Event
 from opsdebug_ci.model.machine import Calibration
@@ -45,8 +46,8 @@ class SpeedQuestion:
     began: Start
     """When the stage began."""
 
-    location: str
-    """The store."""
+    location: Path
+    """Directory of the store's rows; where nothing is stored, nothing is there."""
 
     revision: Revision
     """The code under test."""
