@@ -55,7 +55,7 @@ _PATTERNS: tuple[tuple[Fault, str], ...] = (
         Fault.CREDENTIALS,
         r"INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|UNRECOGNIZED_CLIENT|EXPIRED_TOKEN"
         r"|INVALID_SIGNATURE|MISSING_AUTHENTICATION_TOKEN|ExpiredToken|InvalidToken|TokenRefreshRequired"
-        r"|UNAUTHENTICATED|[Dd]efault [Cc]redentials",
+        r"|UNAUTHENTICATED|Status\((?!UNAVAILABLE).*OAuth2 access token|[Dd]efault [Cc]redentials",
     ),
     (Fault.REGION, r"PermanentRedirect|AuthorizationHeaderMalformed|IllegalLocationConstraint|HTTP status 30[17]"),
     (Fault.DENIED, r"ACCESS_DENIED|AllAccessDisabled|PERMISSION_DENIED"),

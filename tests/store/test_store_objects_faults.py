@@ -183,6 +183,8 @@ def test_the_client_library_is_loaded_when_it_is_used() -> None:
         ("google::cloud::Status(UNAVAILABLE: Retry policy exhausted, with a last message of x", Fault.TRANSIENT),
         ("google::cloud::Status(PERMISSION_DENIED: Permanent error, with a last message of x", Fault.DENIED),
         ("google::cloud::Status(UNAUTHENTICATED: Permanent error, with a last message of x", Fault.CREDENTIALS),
+        ("google::cloud::Status(UNKNOWN: x Could not create a OAuth2 access token to y", Fault.CREDENTIALS),
+        ("google::cloud::Status(UNAVAILABLE: x Could not create a OAuth2 access token to y", Fault.TRANSIENT),
         ("google::cloud::Status(NOT_FOUND: x gcloud-cpp.retry.function=GetObjectMetadata", Fault.ABSENT),
         ("google::cloud::Status(NOT_FOUND: x gcloud-cpp.retry.function=ListObjects", Fault.NO_BUCKET),
         ("something nobody has seen", Fault.OTHER),
