@@ -136,6 +136,9 @@ class RunDocument:
     baseline: str | None = None
     """Baseline commit compared with, when there was one."""
 
+    baseline_how: str = ""
+    """Which commit that is and how it was found, or why there is none, in a sentence; empty: nobody asked for one."""
+
     regressions: tuple[str, ...] = ()
     """Operators that regressed, when performance was compared."""
 

@@ -1,24 +1,54 @@
 """What the gate of a stage compares with, and whether its record can be believed.
 
-Decides which commit is the baseline, and that a change cannot bring its own record: where the run may not become a
-baseline, a store in the work tree counts only if no commit of the change touched it. Deliberately not what gates.
+Decides at which recorded commits the failures are that count as known, and that a change cannot bring its own record:
+where the run may not become a baseline, a store in the work tree counts only if no commit of the change touched it.
+A record of the commit under test never counts, so that a run that is repeated has the baseline of the first one.
+Deliberately not what gates.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from opsdebug_ci.model import KnownFailures
 from opsdebug_ci.model.run import Revision
+from opsdebug_ci.model.vocabulary import Gate
+from opsdebug_ci.pipeline.baseline_words import found_words, missing_words, none_words
+from opsdebug_ci.pipeline.verification import Baseline
 from opsdebug_ci.plan import Configuration, committed_files, work_tree
+from opsdebug_ci.plan.baseline_commit import Trigger, baseline_commit, first_parents, recorded_line
+from opsdebug_ci.plan.commit_tree import is_shallow
 from opsdebug_ci.store.known import known_failures
+from opsdebug_ci.store.recorded import recorded
 
 
-def recorded_failures(location: Path, revision: Revision) -> KnownFailures:
-    """What failed at the merge base of a pull request, else at the parent of the commit under test."""
-    line = _line_from(revision)
-    return known_failures(location, line[0], line[1:]) if line else KnownFailures()
+def recorded_baseline(
+    location: str | os.PathLike[str], root: Path, trigger: Trigger, revision: Revision, *, recording: bool
+) -> Baseline:
+    """What is recorded at the baseline commit or its ancestors, or at others with the same files.
+
+    Args:
+        location: the store.
+        root: directory of the configuration.
+        trigger: what is known of the event.
+        revision: the code under test.
+        recording: the run may become a baseline itself.
+    """
+    recording = recording and bool(revision.commit) and not revision.dirty
+    base = baseline_commit(root, trigger)
+    if base.commit is None:
+        return Baseline(gate=Gate.NEW, how=missing_words(base.reason, recording=recording))
+    line = first_parents(root, base.commit)
+    under_test = "" if base.commit == revision.commit else revision.commit
+    found = recorded_line(line, recorded(location, line, but=under_test))
+    if not found:
+        how = none_words(base.commit, line, trigger.default_branch, recording=recording, shallow=is_shallow(root))
+        return Baseline(gate=Gate.NEW, how=how)
+    known = known_failures(location, [record.commit for record in found])
+    known = replace(known, commit=found[0].commit)  # also where that one only skipped
+    return Baseline(gate=Gate.NEW, known=known, how=found_words(base, line, found[0]))
 
 
 def distrust(configuration: Configuration, base: str) -> str | None:
@@ -49,12 +79,3 @@ def _concerns(path: Path, places: Iterable[Path]) -> bool:
 
 def _folded(path: Path) -> Path:
     return Path(str(path).casefold())
-
-
-def _line_from(revision: Revision) -> tuple[str, ...]:
-    """The baseline commit and its first-parent ancestors, as far as this clone knows them."""
-    if not revision.base_commit:
-        return revision.ancestors
-    if revision.base_commit in revision.ancestors:
-        return revision.ancestors[revision.ancestors.index(revision.base_commit) :]
-    return (revision.base_commit,)

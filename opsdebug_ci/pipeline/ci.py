@@ -13,13 +13,12 @@ from pathlib import Path
 from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.github import Event, artifact_of, ci_context, read_event
-from opsdebug_ci.model import KnownFailures
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
 from opsdebug_ci.model.run import Revision
 from opsdebug_ci.model.vocabulary import Gate, Stage
 from opsdebug_ci.pipeline.attempt import Attempt, open_attempt
-from opsdebug_ci.pipeline.baseline import distrust, recorded_failures
+from opsdebug_ci.pipeline.baseline import distrust, recorded_baseline
 from opsdebug_ci.pipeline.budget import Budget
 from opsdebug_ci.pipeline.performance import ask_speed, with_performance
 from opsdebug_ci.pipeline.record import Start, start
@@ -27,6 +26,7 @@ from opsdebug_ci.pipeline.records import NO_RECORDS, configured_store, read_reco
 from opsdebug_ci.pipeline.replay_stage import Memory, check_selection, replay_all
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.speed_question import SpeedQuestion, budget_for, is_asked
+from opsdebug_ci.pipeline.trigger import trigger_of
 from opsdebug_ci.pipeline.verification import Baseline, verify
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
@@ -84,6 +84,9 @@ class _Stage:
 
     believed: bool
     """What the store holds counts."""
+
+    doubt: str | None = None
+    """Why it does not, where that is not for want of a store."""
 
     @property
     def replaying(self) -> bool:
@@ -147,6 +150,7 @@ def _prepared(
         event=event,
         revision=read_revision(configuration.root, base=selection.changed),
         believed=believed and doubt is None,
+        doubt=doubt,
     )
     return store, (*records.notes, *(() if doubt is None else (doubt,))), stage
 
@@ -157,9 +161,16 @@ def _judged(stage: _Stage, bench: Workbench, attempt: Attempt) -> RunDocument:
     if stage.replaying:
         memory = _memory(stage.location, world) if stage.believed else Memory()
         return replay_all(selection, bench, configuration, world, memory=memory, revision=revision, ci=ci)
-    known = recorded_failures(stage.location, revision) if stage.believed else KnownFailures()
-    baseline = Baseline(gate=configuration.gate, known=known)
+    baseline = _baseline(stage)
     return verify(selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci, attempt=attempt)
+
+
+def _baseline(stage: _Stage) -> Baseline:
+    gate, root = stage.configuration.gate, stage.configuration.root
+    if stage.doubt is not None or gate is not Gate.NEW:
+        return Baseline(gate=gate, how=stage.doubt or "")
+    trigger = trigger_of(stage.event, stage.selection.changed)
+    return recorded_baseline(stage.location, root, trigger, stage.revision, recording=stage.event.recording)
 
 
 def _with_speed(

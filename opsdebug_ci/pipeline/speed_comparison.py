@@ -34,7 +34,7 @@ AGAIN = "head again"
 
 def compared(question: SpeedQuestion, notes: list[str]) -> ComparisonRun | None:
     """The code under test against its baseline and the ladder; against itself where there is neither."""
-    baseline = baseline_commit(question.configuration.root, trigger_of(question.event))
+    baseline = baseline_commit(question.configuration.root, trigger_of(question.event, question.selection.changed))
     try:
         untouched = _untouched(question, baseline)
         if _selected(question) <= untouched:

@@ -57,6 +57,9 @@ class Baseline:
     known: KnownFailures = field(default_factory=KnownFailures)
     """What is recorded at the baseline, and where that was found."""
 
+    how: str = ""
+    """Which commit that is and how it was found, or why there is none, in a sentence; empty: nobody asked for one."""
+
 
 def verify(
     selection: Selection,
@@ -97,6 +100,7 @@ def verify(
         sources=_sources(wanted, configuration.root),
         notes=(*attempt.told(len(judged), len(planned)), *told.notes),
         baseline=baseline.known.commit,
+        baseline_how=baseline.how,
     )
 
 

@@ -136,7 +136,9 @@ def _notes(document: RunDocument) -> list[str]:
     amber, causes = rollup.amber_cases(document), figures.tally(rollup.amber_causes(document))
     overridden, unchanged = rollup.overridden_operators(document), document.unchanged
     unavailable = tuple(item.operator for item in document.unavailable)
+    how = md_text(document.baseline_how, STATEMENT_LIMIT)
     return [
+        *([f"{how[:1].upper()}{how[1:]}."] if how else []),
         *([f"Amber, passing within the worst case: {amber:,}{causes}."] if amber else []),
         *([f"Judged by their own tolerance: {_names(overridden)}."] if overridden else []),
         *([f"Unchanged, not run: {_names(unchanged)}."] if unchanged else []),

@@ -120,6 +120,7 @@ def _notes(document: RunDocument) -> list[str]:
     amber, causes = rollup.amber_cases(document), figures.tally(rollup.amber_causes(document))
     overridden, never = rollup.overridden_operators(document), rollup.never_judged(document)
     return [
+        *([plain(document.baseline_how)] if document.baseline_how else []),
         *([f"never judged: {_names(never)} (every case skipped)"] if never else []),
         *(
             [f"amber: {amber:,} passing, beyond the statistical tolerance, within the worst case{causes}"]

@@ -148,7 +148,8 @@ HOME = {"repository": {"default_branch": "main"}}
 """What the event of a push says about its repository."""
 
 
-def pull_request(directory: Path, base: str) -> dict[str, str]:
-    """Variables of a job for a pull request whose base branch stood at `base`."""
+def pull_request(directory: Path, base: str, head: str | None = None) -> dict[str, str]:
+    """Variables of a job for a pull request whose base branch stood at `base`, and its own at `head`."""
     side = {"sha": base, "ref": "main", "repo": {"full_name": "somebody/kernels"}}
-    return job(directory, "pull_request", pull_request={"number": 12, "head": side, "base": side})
+    change = {"number": 12, "head": {**side, "sha": head or base}, "base": side}
+    return job(directory, "pull_request", pull_request=change)

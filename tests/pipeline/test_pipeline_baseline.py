@@ -110,7 +110,7 @@ def copied(project: Project, directory: Path) -> Project:
 
 
 def pulled(project: Project, base: str) -> CiOutcome:
-    environ = pull_request(project.directory.parent, base)
+    environ = pull_request(project.directory.parent, base, project.git("rev-parse", "HEAD"))
     return run_stage(SMOKE, project.configuration(), project.world(environ))
 
 
@@ -121,6 +121,7 @@ def test_a_pull_request_that_commits_its_own_record_gates(recorded: Project, tmp
     outcome = pulled(project, base)
     assert (outcome.document.baseline, outcome.document.summary.exit_code) == (None, 1)
     assert [note.partition(" the store ")[0] for note in outcome.notes] == [ADDED]
+    assert outcome.document.baseline_how == outcome.notes[0]
 
 
 def test_a_record_that_the_base_holds_is_believed(recorded: Project, tmp_path: Path) -> None:
@@ -130,6 +131,9 @@ def test_a_record_that_the_base_holds_is_believed(recorded: Project, tmp_path: P
     write(project, text="x")
     outcome = pulled(project, base)
     assert (outcome.document.baseline, outcome.document.summary.exit_code, outcome.notes) == (first, 0, ())
+    assert outcome.document.baseline_how == (
+        f"baseline: {first[:12]}, 1 commit before {base[:12]}, where the change left main; nothing is recorded there"
+    )
 
 
 def test_a_record_that_the_job_put_there_is_believed(recorded: Project, tmp_path: Path) -> None:

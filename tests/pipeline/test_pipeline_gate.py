@@ -13,7 +13,7 @@ from opsdebug_ci.model.vocabulary import Gate
 from opsdebug_ci.pipeline.ci import CiOutcome, run_stage
 from opsdebug_ci.pipeline.run import run
 from opsdebug_ci.pipeline.selection import Selection
-from opsdebug_ci.report import text
+from opsdebug_ci.report import markdown, text
 
 
 def stage(project: Project, gate: Gate = Gate.NEW) -> CiOutcome:
@@ -28,6 +28,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     for _ in range(2):  # repeating a failing run does not make it pass
         document = stage(project).document
         assert (document.run.commit, document.baseline, document.summary.exit_code) == (first, None, 1)
+        assert document.baseline_how.startswith("no baseline yet: recording one (")
     project.commit()
     return project
 
@@ -36,11 +37,15 @@ def test_a_failure_of_the_parent_does_not_gate_but_is_shown(project: Project) ->
     outcome = stage(project)
     summary = outcome.document.summary
     assert (summary.verdict, summary.exit_code, summary.counts["fail"]) == (Verdict.PASS, 0, 3)
-    assert outcome.document.baseline == project.git("rev-parse", "HEAD~1")
+    parent = project.git("rev-parse", "HEAD~1")
+    how = f"baseline: {parent[:12]}, the parent of the commit under test"
+    assert (outcome.document.baseline, outcome.document.baseline_how) == (parent, how)
     report = text(outcome.document)
     first = "PASS: 3 of 6 cases of 2 operators failed; 3 pass; the failures are known or do not gate"
     assert report.splitlines()[0] == first
     assert "  1. broken: " in report
+    assert f"\n{how}\n" in report
+    assert f"B{how[1:]}." in markdown(outcome.document)
 
 
 @pytest.mark.parametrize(("gate", "code"), [(Gate.ALL, 1), (Gate.NEVER, 0)])

@@ -89,7 +89,9 @@ def run_document(cases: str, run_id: str = "r1", *, day: str = "2026-11-29", **f
     `facts` are `stage`, `machine`, and fields of the revision or of the CI context.
     """
     observations = tuple(observation(word, position) for position, word in enumerate(cases.split()))
-    revision = {name: facts[name] for name in ("commit", "ancestors", "branch", "dirty") if name in facts}
+    revision = {
+        name: facts[name] for name in ("commit", "ancestors", "base_commit", "branch", "dirty", "tree") if name in facts
+    }
     ci = {name: facts[name] for name in ("key", "attempt", "event", "pull_request") if name in facts}
     run = RunRecord(
         id=run_id,
@@ -230,6 +232,7 @@ def full_document() -> RunDocument:
         next=("opsdebug attribute softmax",),
         stage="full",
         baseline="b" * 40,
+        baseline_how="baseline: bbbbbbbbbbbb, the parent of the commit under test",
         regressions=("gelu",),
         unchanged=("mul", "sum"),
         unavailable=(Unavailable(operator="c_sum", reason="no C compiler was found"),),

@@ -61,7 +61,7 @@ def known(commit: str | None, *fingerprints: str, cases: str = "") -> KnownFailu
 )
 def test_each_operator_is_known_at_its_nearest_record(tmp_path: Path, runs: list[str], expected: KnownFailures) -> None:
     history(tmp_path, *runs)
-    assert known_failures(tmp_path, "c3", ("c2", "c1")) == expected
+    assert known_failures(tmp_path, ("c3", "c2", "c1")) == expected
 
 
 @pytest.mark.parametrize(
@@ -78,19 +78,19 @@ def test_only_a_stage_on_an_unmodified_tree_is_a_record(
     tmp_path: Path, facts: dict[str, object], commit: str | None
 ) -> None:
     history(tmp_path, "c3 | add:fail/f1", **facts)
-    assert known_failures(tmp_path, "c3", ()).commit == commit
+    assert known_failures(tmp_path, ("c3",)).commit == commit
 
 
 def test_a_replaced_attempt_is_no_record(tmp_path: Path) -> None:
     history(tmp_path, "c3 | add:fail/f1", key="k", attempt=1)
     open_store(tmp_path).append(run_document("add:pass", "again", commit="c3", key="k", attempt=2))
-    assert known_failures(tmp_path, "c3", ()) == known("c3")
+    assert known_failures(tmp_path, ("c3",)) == known("c3")
 
 
 def test_without_a_store_or_a_commit_nothing_is_known(tmp_path: Path) -> None:
-    assert known_failures(tmp_path / "s", "c3", ("c2",)) == known(None)
+    assert known_failures(tmp_path / "s", ("c3", "c2")) == known(None)
     history(tmp_path, " | add:fail/f1")
-    assert known_failures(tmp_path, "", ()) == known(None)
+    assert known_failures(tmp_path, ()) == known(None)
 
 
 def record(store: Path, fingerprint: str, cause: Cause, members: tuple[str, ...] = ()) -> None:
@@ -116,10 +116,10 @@ def test_fingerprints_of_older_versions_are_told_by_their_cases(
     tmp_path: Path, fingerprint: str, older: frozenset[OlderFailure]
 ) -> None:
     record(tmp_path, fingerprint, Cause.TAIL_MASK)
-    found = known_failures(tmp_path, "c3", ())
+    found = known_failures(tmp_path, ("c3",))
     assert (found.fingerprints, found.cases, found.older) == (frozenset({fingerprint}), frozenset({"add-0"}), older)
 
 
 def test_members_of_a_group_are_recorded_with_it(tmp_path: Path) -> None:
     record(tmp_path, "v2:lead", Cause.OOB_WRITE, members=("v2:lead", "v2:child"))
-    assert known_failures(tmp_path, "c3", ()).fingerprints == {"v2:lead", "v2:child"}
+    assert known_failures(tmp_path, ("c3",)).fingerprints == {"v2:lead", "v2:child"}
