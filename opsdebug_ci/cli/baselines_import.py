@@ -31,8 +31,8 @@ FORMATS = ("auto", "pytest-benchmark", "asv", "google-benchmark", "github-action
 def import_command(file: Path, wanted: str, commit: str, store: str | None, config: Path | None, as_json: bool) -> int:
     """Add times that another tool recorded to the store, so that history does not start at zero.
 
-    FILE is a JSON of pytest-benchmark or Google Benchmark, the data.js of github-action-benchmark, or a result file or
-    the results directory of asv. Importing it again adds only what is new. No gate rests on imported times.
+    FILE is a JSON of pytest-benchmark, Google Benchmark or asv, a directory of those (.benchmarks, results), or the
+    data.js of github-action-benchmark. Importing it again adds only what is new. No gate rests on imported times.
     """
     from opsdebug_ci.pipeline.import_history import NEXT, import_history  # noqa: PLC0415 - pyarrow: not for --help
     from opsdebug_ci.store.backends import open_store  # noqa: PLC0415 - as above

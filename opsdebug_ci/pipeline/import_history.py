@@ -68,7 +68,7 @@ def import_history(
     """Read what another tool recorded and add to the store what it does not hold yet.
 
     Args:
-        path: a file, or asv's results directory.
+        path: a file, or a directory of files of one tool.
         store: where it goes.
         wanted: name of a format; AUTO finds out.
         commit: full hash for a file that names none.

@@ -202,6 +202,17 @@ def test_an_asv_directory_with_one_bad_file_names_it(tmp_path: Path) -> None:
         read_history(tmp_path)
 
 
+def test_a_directory_is_of_one_tool(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    for number, hour in enumerate(("08", "09")):
+        saved = pytest_file(datetime=f"2026-11-30T{hour}:00:00")
+        (tmp_path / "m" / f"000{number}.json").write_text(json.dumps(saved))
+    assert [run.started_at.hour for run in read_history(tmp_path).runs] == [8, 9]
+    (tmp_path / "m" / "other.json").write_text(json.dumps(google_file()))
+    with pytest.raises(UsageError, match=r"other\.json.* got a file that is not of pytest-benchmark"):
+        read_history(tmp_path)
+
+
 def test_aggregates_of_old_versions_are_told_by_their_names(tmp_path: Path) -> None:
     names = {"a": 5.0, "a_mean": 6.0, "a_median": 5.0, "a_stddev": 1.0, "a_cv": 0.2, "b_BigO": 1.0}
     path = write(tmp_path, google_file(*({"name": name, "real_time": value} for name, value in names.items())))

@@ -94,12 +94,6 @@ class _File(msgspec.Struct, frozen=True):
     """What stands in a row of version 2."""
 
 
-def result_files(directory: Path) -> list[Path]:
-    """Every result file in a results directory, or in that of one machine, sorted."""
-    found = [path for pattern in ("*.json", "*/*.json") for path in directory.glob(pattern)]
-    return sorted(path for path in found if path.name not in (DESCRIPTIONS, MACHINE))
-
-
 def read(files: Sequence[SourceFile]) -> SourceHistory:
     """One run per file. Raises UsageError for a file that is not as the tool writes it."""
     left_out: Counter[LeftOut] = Counter()

@@ -31,10 +31,10 @@ AUTO = "auto"
 
 
 def read_history(path: Path, wanted: str = AUTO, commit: str = "") -> SourceHistory:
-    """Everything another tool recorded in a file, or asv in a directory.
+    """Everything another tool recorded in a file, or in a directory of such files.
 
     Args:
-        path: the file; for asv also a results directory, or that of one machine.
+        path: the file; or the directory, in which, and in whose directories, every JSON is of one format.
         wanted: name of a format, or AUTO.
         commit: full hash for a file that names none.
 
@@ -62,10 +62,11 @@ def read_history(path: Path, wanted: str = AUTO, commit: str = "") -> SourceHist
 def _files(path: Path) -> list[SourceFile]:
     if not path.is_dir():
         return [read_source(path)]
-    found = asv.result_files(path)
-    if not found:
-        refuse(path, "a directory without results", "a file, or asv's results directory", "name the file itself")
-    return [read_source(file) for file in found]
+    found = sorted(file for pattern in ("*.json", "*/*.json") for file in path.glob(pattern))
+    results = [file for file in found if file.name not in (asv.DESCRIPTIONS, asv.MACHINE)]
+    if not results:
+        refuse(path, "a directory without results", "one with JSON files of one tool", "name the file itself")
+    return [read_source(file) for file in results]
 
 
 def _recognised(file: SourceFile) -> HistoryFormat:
