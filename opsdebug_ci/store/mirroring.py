@@ -22,7 +22,7 @@ from opsdebug_ci.bundle.durable import TEMPORARY_PREFIX, write_whole
 from opsdebug_ci.errors import StoreError, StoreUnreachableError
 from opsdebug_ci.store.backend import Mirror, StoreEntry, Told, untold
 from opsdebug_ci.store.cache import VARIABLE
-from opsdebug_ci.store.layout import MARKER, read_table_path
+from opsdebug_ci.store.layout import MARKER, PACK_PREFIX, read_table_path
 
 ListEntries = Callable[[], Sequence[StoreEntry]]
 """Lists every file that is in the store now."""
@@ -139,9 +139,12 @@ def _is_kept(path: str) -> bool:
 
 
 def _stages(paths: Sequence[str]) -> list[list[str]]:
-    """Paths in the order in which they are added, one list after the other: the marker, rows, what makes them seen."""
+    """Paths in the order in which they are added, one list after the other: the marker, rows, what makes them seen.
+
+    Packs come after single runs, so that they are also removed after those, which they hide from readers.
+    """
     stages: list[list[str]] = [[] for _ in range(2 + len(VISIBLE_LAST))]
-    for path in sorted(paths):
+    for path in sorted(paths, key=lambda path: (PACK_PREFIX in path, path)):
         table = path.partition("/")[0]
         first = 0 if path == MARKER else 1
         stages[2 + VISIBLE_LAST.index(table) if table in VISIBLE_LAST else first].append(path)
