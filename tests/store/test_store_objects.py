@@ -31,6 +31,8 @@ backend = Storage(scheme=sys.argv[1], address=sys.argv[2]).backend(sys.argv[3], 
 print("ready", flush=True)
 for number in range(int(sys.argv[5])):
     backend.add(run_files(f"{sys.argv[6]}-{number}"))
+    if not number:
+        print("one", flush=True)
 print("done", flush=True)
 """
 
@@ -145,7 +147,7 @@ def test_a_marker_that_says_more_than_we_read_is_refused(s3: Storage, base: str,
 
 def test_writers_at_the_same_time_lose_nothing(s3: Storage, base: str, tmp_path: Path) -> None:
     writers = [_writer(s3, base, tmp_path, RUNS_EACH, f"w{number}") for number in range(WRITERS)]
-    assert [writer.communicate(timeout=100)[0] for writer in writers] == [b"ready\ndone\n"] * WRITERS
+    assert [writer.communicate(timeout=100)[0] for writer in writers] == [b"ready\none\ndone\n"] * WRITERS
     ids = [f"w{writer}-{number}" for writer in range(WRITERS) for number in range(RUNS_EACH)]
     backend = s3.backend(base, tmp_path)
     assert paths(backend) == expected(*ids)
@@ -158,14 +160,14 @@ def test_a_writer_killed_at_any_moment_leaves_no_run_without_its_files(s3: Stora
     for moment in range(3):
         writer = _writer(s3, base, tmp_path, 10**6, f"k{moment}")
         assert writer.stdout is not None
-        assert writer.stdout.readline() == b"ready\n"
+        assert [writer.stdout.readline() for _ in range(2)] == [b"ready\n", b"one\n"]
         time.sleep(draws.uniform(0.02, 0.2))
         writer.kill()
         writer.communicate()
         assert writer.returncode == -signal.SIGKILL
     there = set(paths(backend))
     runs = [Path(path).stem for path in there if path.startswith("runs/")]
-    assert runs
+    assert {run_id.partition("-")[0] for run_id in runs} == {"k0", "k1", "k2"}
     for file in (file for run_id in runs for file in run_files(run_id)):
         assert file.path in there
         assert backend.read(file.path) == file.data
