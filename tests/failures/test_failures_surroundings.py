@@ -43,3 +43,19 @@ def test_what_differs_is_told_with_both_values() -> None:
             ("triton", "none", "3.9.0"),
         )
     )
+
+
+def test_what_an_older_bundle_does_not_tell_is_no_difference() -> None:
+    versions = {**HERE.versions, "cuda": "12.6"}
+    now = replace(HERE, instruction_set="AVX512", drivers=("nvidia 570.86.15",), versions=versions)
+    assert differences(HERE, now) == ()
+    there = replace(now, instruction_set="AVX2", drivers=("nvidia 535.104.05",))
+    assert differences(there, now) == (
+        Difference(fact="drivers", recorded="nvidia 535.104.05", here="nvidia 570.86.15"),
+        Difference(fact="instruction set", recorded="AVX2", here="AVX512"),
+    )
+
+
+def test_what_decides_only_times_does_not_matter() -> None:
+    there = replace(HERE, container_cores=1.5, clock_policy="powersave", physical_cores=1, kernel="6.8")
+    assert differences(there, HERE) == ()
