@@ -13,10 +13,11 @@ from typing import NoReturn, final
 
 from opsdebug_ci.errors import BundleError, StoreError
 from opsdebug_ci.model import Calibration, RunDocument
+from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.backend import Backend, Mirror, StoreFile, Told, untold
 from opsdebug_ci.store.bundles import checked_bytes, only_match
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.encoding import encode_run
+from opsdebug_ci.store.encoding import encode_acceptance, encode_run
 from opsdebug_ci.store.inventory import take_inventory
 from opsdebug_ci.store.layout import RUN_ID, bundle_path, read_bundle_path
 from opsdebug_ci.store.recall import newest, recall
@@ -103,6 +104,15 @@ class BaselineStore:
             StoreFormatError: the store is of a newer format, or is not a store.
         """
         self._backend.add([file for document in documents for file in encode_run(StoredRun(document=document))])
+
+    def accept(self, acceptance: Acceptance) -> None:
+        """Store an acceptance, durably; it counts from then on, without a run. The same again changes nothing.
+
+        Raises:
+            StoreError: it cannot be written here, or another acceptance with this id is there already.
+            StoreFormatError: the store is of a newer format, or is not a store.
+        """
+        self._backend.add([encode_acceptance(acceptance)])
 
     def put_bundle(self, data: bytes) -> str:
         """Store a failure bundle durably and return its sha256; one that is there already stays as it is.

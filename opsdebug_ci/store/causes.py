@@ -28,14 +28,13 @@ _CAUSES = """
              from failures group by 1),
     judged as (select a.operator, max(r.started_at) as at from accuracy a join runs r on r.id = a.run_id
                where a.verdict <> 'skipped' group by 1),
-    accepted as (select distinct fingerprint from acceptances
-                 where fingerprint is not null and (until is null or until > ?::timestamptz))
+    kept as (select fingerprint from accepted(?::timestamptz) where fingerprint is not null)
     select h.fingerprint, h.operator, h.cause, h.statement, h.case_name, s.cases, s.runs, h.first_commit,
            h.first_seen, h.last_commit, h.last_seen, h.bundle, n.told, coalesce(j.at > h.last_seen, false),
            a.fingerprint is not null
     from failure_history h join seen s on s.fingerprint = h.fingerprint
          left join newest n on n.fingerprint = h.fingerprint
-         left join judged j on j.operator = h.operator left join accepted a on a.fingerprint = h.fingerprint
+         left join judged j on j.operator = h.operator left join kept a on a.fingerprint = h.fingerprint
     order by h.last_seen desc, h.fingerprint
 """
 
@@ -87,7 +86,7 @@ class RecordedCause:
     """Its operator was judged later, without it."""
 
     accepted: bool
-    """Somebody accepted it, and that has not lapsed."""
+    """Somebody accepted it, and that has neither lapsed nor been withdrawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

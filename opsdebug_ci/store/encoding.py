@@ -11,19 +11,21 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from datetime import timezone
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opsdebug_ci.errors import InternalError
+from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.backend import StoreFile
 from opsdebug_ci.store.column import Column, Row, StoredRun, Table
 from opsdebug_ci.store.contents import FileFacts
 from opsdebug_ci.store.layout import RUN_ID, TablePath
 from opsdebug_ci.store.performance import read_performance
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
-from opsdebug_ci.store.tables import accuracy, calibrations, comparisons, histories, runs, sweeps, timings
+from opsdebug_ci.store.tables import acceptances, accuracy, calibrations, comparisons, histories, runs, sweeps, timings
 
 PAGES_KEY = "opsdebug.pages_sha256"
 """Metadata of a file: sha256 of everything in it before its footer."""
@@ -59,6 +61,18 @@ def encode_run(stored: StoredRun) -> tuple[StoreFile, ...]:
     (row,) = runs.TABLE.rows(stored)
     whole = {**row, "files": [asdict(fact) for fact in facts]}
     return (*(file for file, _ in files), file_of(runs.TABLE, day, run.id, encode_rows(runs.TABLE, [whole])))
+
+
+def encode_acceptance(acceptance: Acceptance) -> StoreFile:
+    """The file of an acceptance, which holds nothing else.
+
+    Raises:
+        InternalError: its id is no file name.
+    """
+    if not RUN_ID.fullmatch(acceptance.id):
+        raise InternalError(f"acceptance id is `{acceptance.id}`; wanted letters, digits, `-` and `_`, at most 100")
+    data = encode_rows(acceptances.TABLE, [acceptances.row_of(acceptance)])
+    return file_of(acceptances.TABLE, acceptance.at.astimezone(timezone.utc).date().isoformat(), acceptance.id, data)
 
 
 def file_of(table: Table, day: str, name: str, data: bytes) -> StoreFile:

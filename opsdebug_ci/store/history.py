@@ -1,6 +1,6 @@
 """What a store remembers of failures: when each was first seen, and which a person has accepted.
 
-Decides when an acceptance counts: until the moment it lapses. Deliberately not what that is good for.
+Decides nothing of its own: which acceptances count is told by the macro `accepted`, for everybody.
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ from datetime import datetime
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.query import query
 
-_ACCEPTED = """
-    select distinct fingerprint from acceptances
-    where fingerprint is not null and (until is null or until > ?::timestamptz)
-"""
+_ACCEPTED = "select fingerprint from accepted(?::timestamptz) where fingerprint is not null"
 
 _FIRST_SEEN = "select fingerprint, first_seen from failure_history"
 
 
 def accepted_fingerprints(location: str | os.PathLike[str], now: datetime) -> frozenset[str]:
-    """Fingerprints of failures that a person accepted, unless the acceptance has lapsed; none without a store."""
+    """Fingerprints of failures that are accepted, that is not lapsed nor withdrawn; none without a store."""
     if not open_store(location).exists():
         return frozenset()
     return frozenset(str(fingerprint) for (fingerprint,) in query(location, _ACCEPTED, (now,)).rows)

@@ -184,6 +184,28 @@ COMPARABLE_WITH = Macro(
     sql=comparable_with_sql(),
 )
 
+ACCEPTED = Macro(
+    name="accepted",
+    parameters=("moment",),
+    comment="Rows of `acceptances` that count at a moment, e.g. now(): of each failure, and of how fast each operator "
+    "is, the newest that has not lapsed, unless it was withdrawn since.",
+    sql="""
+        with made as (
+            select a.*, max(a.accepted_at) filter (where a.until = a.accepted_at) over (
+                       partition by a.fingerprint, case when a.fingerprint is null then a.operator end
+                   ) as withdrawn
+            from acceptances a where a.accepted_at is null or a.accepted_at <= moment
+        )
+        select * exclude (withdrawn) from made
+        where (until is null or until > moment) and coalesce(accepted_at > withdrawn, withdrawn is null)
+              and (fingerprint is not null or operator is not null)
+        qualify row_number() over (
+            partition by fingerprint, case when fingerprint is null then operator end
+            order by accepted_at desc nulls last, id desc
+        ) = 1
+    """,
+)
+
 MACROS: tuple[Macro, ...] = (
     LATEST_RUN,
     LATEST_RUNS,
@@ -192,5 +214,6 @@ MACROS: tuple[Macro, ...] = (
     BASELINE_FOR,
     FAILURES_AT,
     COMPARABLE_WITH,
+    ACCEPTED,
 )
 """Every macro; one that another asks comes before it."""

@@ -55,11 +55,7 @@ _SERIES = f"""
     order by case_id, started_at, id
 """  # noqa: S608 - our own condition
 
-_ACCEPTED = """
-    select operator, max(accepted_at) from acceptances
-    where fingerprint is null and operator is not null and (until is null or until > ?::timestamptz)
-    group by operator
-"""
+_ACCEPTED = "select operator, accepted_at from accepted(?::timestamptz) where fingerprint is null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
