@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opsdebug_ci.cli.counting import counting
 from opsdebug_ci.cli.options import config_option, json_option, store_option, world
-from opsdebug_ci.cli.output import log, tell
-from opsdebug_ci.cli.store_location import store_location
+from opsdebug_ci.cli.output import tell
+from opsdebug_ci.cli.store_location import chosen_store
 from opsdebug_ci.model.wire import to_json
 from opsdebug_ci.report.escape import plain
 
@@ -35,11 +36,11 @@ def import_command(file: Path, wanted: str, commit: str, store: str | None, conf
     data.js of github-action-benchmark. Importing it again adds only what is new. No gate rests on imported times.
     """
     from opsdebug_ci.pipeline.import_history import NEXT, import_history  # noqa: PLC0415 - pyarrow: not for --help
-    from opsdebug_ci.store.backends import open_store  # noqa: PLC0415 - as above
+    from opsdebug_ci.pipeline.writing import check_may_write  # noqa: PLC0415 - as above
 
-    here = world(quiet=True)
-    opened = open_store(store_location(store, config), root=here.directory, environ=here.environ)
-    outcome = import_history(file, opened, wanted=wanted, commit=commit, told=_progress)
+    check_may_write("baselines import", world(quiet=True).environ)
+    with counting() as told:
+        outcome = import_history(file, chosen_store(store, config), wanted=wanted, commit=commit, told=told)
     if as_json:
         tell(json.dumps(to_json(outcome), allow_nan=False))
         return 0
@@ -55,11 +56,6 @@ def outcome_lines(outcome: ImportOutcome) -> list[str]:
     added = f"{_count(outcome.times_added, 'time')} in {_count(outcome.runs_added, 'run')} imported from {sources}"
     there = [f"already there: {_count(outcome.runs_there, 'run')}"] if outcome.runs_there else []
     return [added, *there, *(f"left out: {count:,} {reason}" for reason, count in outcome.left_out.items())]
-
-
-def _progress(doing: str, done: int, of: int) -> None:
-    if done:
-        log(f"{doing}: {done:,} of {of:,}")
 
 
 def _count(number: int, noun: str) -> str:

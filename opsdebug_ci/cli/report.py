@@ -8,7 +8,7 @@ import click
 
 from opsdebug_ci.cli.options import config_option, store_option, verbose_option
 from opsdebug_ci.cli.output import tell
-from opsdebug_ci.cli.store_location import store_location
+from opsdebug_ci.cli.store_location import chosen_store
 from opsdebug_ci.report import decode, markdown, text
 
 FORMATS = ("text", "markdown")
@@ -36,9 +36,7 @@ def command(
     if file is not None:
         document = decode(_read(file))
     else:
-        from opsdebug_ci.store.backends import open_store  # noqa: PLC0415 - pyarrow: not needed for --file
-
-        opened = open_store(store_location(store, config))
+        opened = chosen_store(store, config)
         document = opened.latest() if run_id is None else opened.load(run_id)
     rendered = text(document, verbosity) if format_name == "text" else markdown(document, marker=marker)
     tell(rendered, newline=not rendered.endswith("\n"))

@@ -16,7 +16,7 @@ from opsdebug_ci.bundle.durable import whole_file
 from opsdebug_ci.cli.answer_text import csv_text, json_text, table_text
 from opsdebug_ci.cli.options import config_option, json_option, store_option
 from opsdebug_ci.cli.output import tell
-from opsdebug_ci.cli.store_location import store_location
+from opsdebug_ci.cli.store_location import store_rows
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.report.table import aligned
 
@@ -56,7 +56,7 @@ def command(
 
     form = _form(form, as_json=as_json)
     _check_place(form, output, asked=query is not None)
-    location = store_location(store, config)
+    location = store_rows(store, config)
     if query is None:
         tell(_listing(sql.tables(location), as_json=form == JSON))
     elif output in (None, STANDARD_OUTPUT):
@@ -96,7 +96,7 @@ def _writable(path: Path) -> bool:
     return there and path.parent.is_dir() and os.access(path.parent, os.W_OK)
 
 
-def _tell_answer(location: str, query: str, form: str, timeout: float | None) -> None:
+def _tell_answer(location: Path, query: str, form: str, timeout: float | None) -> None:
     if form != PARQUET:
         for text in _text(location, query, form, timeout):
             tell(text, newline=False)
@@ -108,7 +108,7 @@ def _tell_answer(location: str, query: str, form: str, timeout: float | None) ->
             tell(piece, newline=False)
 
 
-def _write_answer(location: str, query: str, form: str, timeout: float | None, path: Path) -> None:
+def _write_answer(location: Path, query: str, form: str, timeout: float | None, path: Path) -> None:
     try:
         with whole_file(path) as file:
             if form == PARQUET:
@@ -123,13 +123,13 @@ def _write_answer(location: str, query: str, form: str, timeout: float | None, p
         ) from error
 
 
-def _write_parquet(location: str, query: str, file: BinaryIO, timeout: float | None) -> None:
+def _write_parquet(location: Path, query: str, file: BinaryIO, timeout: float | None) -> None:
     from opsdebug_ci.store.answers import write_parquet  # noqa: PLC0415 - pyarrow: as above
 
     write_parquet(location, query, file, timeout)
 
 
-def _text(location: str, query: str, form: str, timeout: float | None) -> Iterator[str]:
+def _text(location: Path, query: str, form: str, timeout: float | None) -> Iterator[str]:
     from opsdebug_ci.store.answers import answering, distinct  # noqa: PLC0415 - duckdb: as above
 
     with answering(location, query, timeout) as answer:

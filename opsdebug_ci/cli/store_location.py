@@ -1,15 +1,34 @@
-"""Which store a command reads."""
+"""Which store a command reads or writes, and how far the reading of it has come."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opsdebug_ci.cli.options import configuration
+from opsdebug_ci.cli.counting import counting
+from opsdebug_ci.cli.options import configuration, world
+from opsdebug_ci.cli.output import log
+from opsdebug_ci.report.escape import plain
+
+if TYPE_CHECKING:
+    from opsdebug_ci.store.baseline_store import BaselineStore
 
 
-def store_location(store: str | None, config: Path | None) -> str:
+def chosen_store(store: str | None, config: Path | None) -> BaselineStore:
     """The store given by option, else the configured one; a project without a configuration has `baselines/`."""
+    from opsdebug_ci.pipeline.records import configured_store  # noqa: PLC0415 - pyarrow: not needed for --help
+    from opsdebug_ci.store.backends import open_store  # noqa: PLC0415 - as above
+
+    here = world(quiet=True)
     if store is not None:
-        return store
-    settings = configuration(config, {}, operators_required=False)
-    return str(settings.store_directory or settings.store)
+        return open_store(store, root=here.directory, environ=here.environ)
+    return configured_store(configuration(config, {}, operators_required=False), here.environ)
+
+
+def store_rows(store: str | None, config: Path | None) -> Path:
+    """Directory of this machine with the rows of that store, as it is now."""
+    with counting() as told:
+        mirror = chosen_store(store, config).mirror(told)
+    if mirror.note:
+        log(plain(mirror.note))
+    return mirror.root

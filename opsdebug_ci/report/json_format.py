@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.model.baselines import BASELINES_SCHEMA, BaselinesDocument
 from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
 from opsdebug_ci.model.failure_list import FAILURES_SCHEMA, FailuresDocument
 from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, AttributionDocument, TraceDocument
@@ -34,7 +35,8 @@ def encode(
     | FailuresDocument
     | SelftestDocument
     | ProfileDocument
-    | CompareDocument,
+    | CompareDocument
+    | BaselinesDocument,
 ) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
@@ -68,6 +70,7 @@ SCHEMAS: dict[str, type] = {
     SELFTEST_SCHEMA: SelftestDocument,
     PROFILE_SCHEMA: ProfileDocument,
     COMPARE_SCHEMA: CompareDocument,
+    BASELINES_SCHEMA: BaselinesDocument,
 }
 """Every document that `--json` prints, by its schema."""
 

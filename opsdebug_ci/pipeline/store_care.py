@@ -1,0 +1,117 @@
+"""`opsdebug baselines compact`, `prune`, `push`, `pull`: the store looked after.
+
+Decides who may do it and what it is asked to do. What is packed, what may go, and what goes over is the store's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdebug_ci.errors import StoreError, UsageError
+from opsdebug_ci.pipeline.world import World
+from opsdebug_ci.pipeline.writing import check_may_write
+from opsdebug_ci.store.backend import Mirror, Told, untold
+from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.compaction import Compaction, CompactionRules, compact
+from opsdebug_ci.store.inventory import take_inventory
+from opsdebug_ci.store.layout import read_bundle_path
+from opsdebug_ci.store.pruning import Pruning, prune
+from opsdebug_ci.store.retention import Limits, Retention, retention
+from opsdebug_ci.store.transfer import Transfer, transfer
+
+NAME_BYTES = 4
+"""Random bytes in the names of packs: they follow the day, and two compactions of one day must not meet in a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulled:
+    """A store on this machine."""
+
+    mirror: Mirror
+    """Where it is, and what must be known of it."""
+
+    runs: int
+    """Runs it holds."""
+
+
+def compact_store(store: BaselineStore, rules: CompactionRules, world: World, told: Told = untold) -> Compaction:
+    """Few files instead of many.
+
+    Raises:
+        UsageError: this job may not write baselines.
+        StoreError: the store cannot be read or written.
+    """
+    check_may_write("baselines compact", world.environ)
+    return compact(
+        store.backend, today=world.now().date(), entropy=world.entropy(NAME_BYTES).hex(), rules=rules, told=told
+    )
+
+
+def what_may_go(store: BaselineStore, limits: Limits, world: World, told: Told = untold) -> Retention:
+    """What pruning would remove.
+
+    Raises:
+        UsageError: there is no limit.
+        StoreError: the store cannot be read.
+    """
+    if not limits.any:
+        raise UsageError(
+            "`baselines prune` has no limit; wanted what may stay",
+            next_step="write e.g. --older-than 400d, --keep-runs 2000 or --max-size 1GiB",
+        )
+    mirror = store.mirror(told)
+    sizes = {
+        sha256: entry.size_bytes
+        for entry in store.backend.entries()
+        if (sha256 := read_bundle_path(entry.path)) is not None
+    }
+    return retention(mirror.root, limits, world.now(), sizes)
+
+
+def prune_store(store: BaselineStore, going: Retention, world: World, told: Told = untold) -> Pruning:
+    """Remove what may go.
+
+    Raises:
+        UsageError: this job may not write baselines.
+        StoreError: the store cannot be read or written, or somebody else compacts or prunes it meanwhile.
+    """
+    check_may_write("baselines prune", world.environ)
+    try:
+        return prune(store.backend, going, today=world.now().date(), entropy=world.entropy(NAME_BYTES).hex(), told=told)
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"`{error.filename}` of store `{store.location}` went while it was read; wanted a store that nobody else "
+            "compacts or prunes; nothing was removed",
+            next_step="prune again",
+        ) from error
+
+
+def push_runs(sources: Sequence[Path], store: BaselineStore, world: World, told: Told = untold) -> list[Transfer]:
+    """Bring the runs of stores in directories into `store`, one directory after the other.
+
+    Raises:
+        UsageError: this job may not write baselines, or a source is the store itself.
+        StoreError: a source is no store, or the store cannot be written.
+    """
+    check_may_write("baselines push", world.environ)
+    opened = [open_store(source, root=world.directory, environ=world.environ) for source in sources]
+    for source in opened:
+        if Path(source.location).resolve() == Path(store.location).resolve():
+            raise UsageError(
+                f"`--from {source.location}` is the store itself; wanted another directory",
+                next_step="name the directory that runs were kept in, or set `store` to where they should go",
+            )
+    return [transfer(source, store, told) for source in opened]
+
+
+def pull_store(store: BaselineStore, told: Told = untold) -> Pulled:
+    """The store on this machine, as it is now; without a network, as it was last time.
+
+    Raises:
+        StoreError: there is no store, or neither it nor a copy can be read.
+    """
+    mirror = store.mirror(told)
+    return Pulled(mirror=mirror, runs=len(take_inventory(mirror.root).contents.run_ids))

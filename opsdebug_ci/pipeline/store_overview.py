@@ -1,0 +1,78 @@
+"""`opsdebug baselines ls` and `show`: what a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsdebug_ci.errors import UsageError
+from opsdebug_ci.model.baselines import BASELINES_SCHEMA, BaselinesDocument, StoredRunRow
+from opsdebug_ci.store.backend import Told, untold
+from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.inventory import Inventory, take_inventory
+from opsdebug_ci.store.layout import read_bundle_path
+from opsdebug_ci.store.marker import read_format_version
+from opsdebug_ci.store.overview import stored_runs, table_sizes
+
+SHOWN = 5
+"""Runs that an ambiguous prefix lists."""
+
+
+def list_runs(store: BaselineStore, *, limit: int, told: Told = untold) -> BaselinesDocument:
+    """The newest runs, and the store in numbers.
+
+    Raises:
+        StoreError: there is no store, or it cannot be read.
+    """
+    mirror = store.mirror(told)
+    inventory = take_inventory(mirror.root)
+    runs = stored_runs(mirror.root, inventory.contents, limit=limit)
+    next_ = [f"opsdebug baselines show {runs[0].id}"] if runs else ["opsdebug ci --stage smoke"]
+    return _document(store, inventory, runs, mirror.note, next_)
+
+
+def show_store(store: BaselineStore, told: Told = untold) -> BaselinesDocument:
+    """The store in numbers, without runs. Raises StoreError as above."""
+    mirror = store.mirror(told)
+    return _document(store, take_inventory(mirror.root), (), mirror.note, ["opsdebug baselines ls"])
+
+
+def show_run(store: BaselineStore, prefix: str, told: Told = untold) -> BaselinesDocument:
+    """One run.
+
+    Raises:
+        UsageError: no stored run has an id that begins with `prefix`, or several have.
+        StoreError: as above.
+    """
+    mirror = store.mirror(told)
+    inventory = take_inventory(mirror.root)
+    runs = stored_runs(mirror.root, inventory.contents, prefix=prefix)
+    if len(runs) != 1:
+        some = ", ".join(run.id for run in runs[:SHOWN])
+        raise UsageError(
+            f"{len(runs) or 'no'} stored run{'s' if len(runs) > 1 else ''} with an id that begins with `{prefix}`"
+            f"{f': {some}' if some else ''}; wanted one",
+            next_step="opsdebug baselines ls",
+        )
+    return _document(store, inventory, runs, mirror.note, [f"opsdebug report text {runs[0].id}"])
+
+
+def _document(
+    store: BaselineStore, inventory: Inventory, runs: Sequence[StoredRunRow], note: str, next_: Sequence[str]
+) -> BaselinesDocument:
+    entries, contents = store.backend.entries(), inventory.contents
+    bundles = [entry.size_bytes for entry in entries if read_bundle_path(entry.path) is not None]
+    faults = [f"`{fault.path}` {fault.found}; it is left out" for fault in inventory.faults]
+    return BaselinesDocument(
+        schema=BASELINES_SCHEMA,
+        location=store.location,
+        format_version=read_format_version(inventory.root) or 0,
+        run_count=len(contents.run_ids),
+        runs=tuple(runs),
+        tables=table_sizes(contents, entries),
+        packs=len(contents.heads),
+        bundles=len(bundles),
+        bundle_bytes=sum(bundles),
+        leftover_files=len(contents.superseded) + len(contents.unfinished),
+        notes=(*([note] if note else []), *faults),
+        next=tuple(next_),
+    )

@@ -1,0 +1,91 @@
+"""A store and its runs as text.
+
+Decides what is shown at a glance; everything else is one SQL query away.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.baselines import BaselinesDocument, StoredRunRow
+from opsdebug_ci.report.escape import plain
+from opsdebug_ci.report.table import aligned
+
+SHORT = 12
+"""Characters of a commit hash that are shown."""
+
+_HEADER = ("run", "started (UTC)", "stage", "commit", "event", "verdict", "machine", "cases", "failed")
+
+
+def baselines_text(document: BaselinesDocument) -> str:
+    """Runs in a table, then the store in a line."""
+    lines = aligned(_HEADER, [_cells(run) for run in document.runs], left=7) if document.runs else ["no run"]
+    hidden = document.run_count - len(document.runs)
+    more = [f"and {hidden:,} older"] if hidden > 0 and document.runs else []
+    return "\n".join([*lines, *more, "", *_store(document), *(f"next: {line}" for line in document.next)])
+
+
+def store_text(document: BaselinesDocument) -> str:
+    """The store: tables and their sizes."""
+    tables = [(size.table, f"{size.files:,}", _size(size.size_bytes)) for size in document.tables]
+    return "\n".join(
+        [
+            *_store(document),
+            "",
+            *aligned(("table", "files", "size"), tables),
+            *(f"next: {line}" for line in document.next),
+        ]
+    )
+
+
+def run_text(document: BaselinesDocument) -> str:
+    """One run: every fact of its row."""
+    (run,) = document.runs
+    facts = [
+        ("run", run.id),
+        ("started", f"{run.started_at} (UTC)"),
+        ("stage", run.stage),
+        ("commit", run.commit or "outside git"),
+        ("branch", run.branch or "detached"),
+        ("event", f"{run.event}, attempt {run.attempt}" if run.event else "outside CI"),
+        ("machine", run.machine_key),
+        ("verdict", run.verdict),
+        ("cases", f"{run.cases:,}, {run.failures:,} failed"),
+        ("stored", _stored(run)),
+    ]
+    shown = aligned(("", ""), [(name, plain(value)) for name, value in facts], left=2)[1:]
+    superseded = ["superseded: a higher attempt of this job is stored"] if run.superseded else []
+    return "\n".join([*shown, *superseded, *(f"next: {line}" for line in document.next)])
+
+
+def _store(document: BaselinesDocument) -> list[str]:
+    rows_bytes = sum(size.size_bytes for size in document.tables)
+    files = sum(size.files for size in document.tables)
+    lines = [
+        f"store {plain(document.location)}: {document.run_count:,} run{'' if document.run_count == 1 else 's'} in "
+        f"{files:,} files ({document.packs:,} packs), {_size(rows_bytes)}; "
+        f"{document.bundles:,} bundles, {_size(document.bundle_bytes)}; format {document.format_version}"
+    ]
+    if document.leftover_files:
+        lines.append(f"{document.leftover_files:,} files are left over: `opsdebug baselines verify` says of what")
+    return [*lines, *map(plain, document.notes)]
+
+
+def _cells(run: StoredRunRow) -> tuple[str, ...]:
+    verdict = f"{run.verdict} (superseded)" if run.superseded else run.verdict
+    started = run.started_at[:16].replace("T", " ")
+    facts = (run.id, started, run.stage, run.commit[:SHORT], run.event, verdict, run.machine_key)
+    return (*map(plain, facts), f"{run.cases:,}", f"{run.failures:,}")
+
+
+def _stored(run: StoredRunRow) -> str:
+    rows = f"{run.rows:,} rows, {_size(run.size_bytes)}" if run.rows else "size not recorded"
+    return f"{rows}, in pack {run.pack}" if run.pack else f"{rows}, in files of its own"
+
+
+def _size(size_bytes: int) -> str:
+    """Bytes in the largest binary unit (IEC 80000-13) of which there is one."""
+    amount = float(size_bytes)
+    for unit in ("B", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"
