@@ -139,6 +139,7 @@ def _prepared(
     records = read_records(store, needed=event.recording)
     believed = records.root is not NO_RECORDS and (replaying or configuration.gate is Gate.NEW)
     base = event.base_commit or selection.changed or ""
+    unread = records.notes[0] if records.root is NO_RECORDS and records.notes else None
     doubt = distrust(configuration, base) if believed and not event.recording else None
     stage = _Stage(
         selection=selection,
@@ -150,7 +151,7 @@ def _prepared(
         event=event,
         revision=read_revision(configuration.root, base=selection.changed),
         believed=believed and doubt is None,
-        doubt=doubt,
+        doubt=doubt or unread,
     )
     return store, (*records.notes, *(() if doubt is None else (doubt,))), stage
 

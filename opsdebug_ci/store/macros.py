@@ -150,13 +150,14 @@ BASELINE_FOR = Macro(
         ),
         walked as (
             select l."commit", min(l.distance) as distance, any_value(r.tree) as tree
-            from line l left join runs r on r."commit" = l."commit" and r.tree <> '' and not r.dirty
+            from line l left join runs r on r."commit" = l."commit" and r.tree <> ''
             where l.distance >= l.nearest group by l."commit"
         ),
         recorded as (select * from runs where {RECORD}),
         found as (
             select r.*, w.distance, r."commit" <> w."commit" as same_files
             from recorded r join walked w on w."commit" = r."commit" or w.tree = r.tree
+            where r."commit" <> (select "commit" from asked)
             qualify w.distance = min(w.distance) over ()
         )
         select f."commit", f.distance, f.same_files, f.id as run_id, f.stage, f.started_at, f.machine_key, f.verdict
