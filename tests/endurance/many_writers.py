@@ -1,6 +1,6 @@
 """Many processes that record runs in one place at the same time, by hand: every row is there, once.
 
-    python tests/endurance/many_writers.py 40 1 directory branch branch-that-declines bucket
+    python tests/endurance/many_writers.py 40 1 directory branch branch-that-declines bucket bucket-that-declines
 
 Starts that many writers, with that many runs each, for every place named; each writer has a cache of its own, as if it
 were on a machine of its own. Says how long all took, how long one append took, and on a branch how often a writer
@@ -10,6 +10,7 @@ pushed until it got through. Everything runs on this machine, so times are those
 from __future__ import annotations
 
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -25,7 +26,7 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "store"), str(HERE.parents[1])]
 
 from branch_remotes import BRANCH, Forge, WatchedGit  # noqa: E402 - found through the path above
-from object_servers import KEY, SECRET, running  # noqa: E402 - as above
+from object_servers import KEY, SECRET, Answer, Storage, in_front, running  # noqa: E402 - as above
 
 from opsdebug_ci.store.backends import open_store  # noqa: E402 - as above
 from opsdebug_ci.store.query import query  # noqa: E402 - as above
@@ -91,8 +92,24 @@ def in_bucket(directory: Path) -> Iterator[Place]:
     """A bucket."""
     with running("s3") as (storage, _):
         storage.make_bucket("bucket")
-        keys = {"AWS_ENDPOINT_URL": storage.address, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
-        yield Place(location="s3://bucket/store", environ=keys)
+        yield bucket_of(storage)
+
+
+@contextmanager
+def in_declining_bucket(directory: Path) -> Iterator[Place]:
+    """A bucket whose server answers every tenth request with 503, or not at all."""
+    draws = random.Random(7)
+    faults = (Answer(status=503, code="SlowDown"), Answer(status=0))
+    with running("s3") as (storage, _), in_front(storage) as front:
+        storage.make_bucket("bucket")
+        front.rule = lambda method, path: draws.choice(faults) if draws.random() < 0.1 else None
+        yield bucket_of(front.storage)
+
+
+def bucket_of(storage: Storage) -> Place:
+    """The bucket of a server, and the way there."""
+    keys = {"AWS_ENDPOINT_URL": storage.address, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+    return Place(location="s3://bucket/store", environ=keys)
 
 
 PLACES: Mapping[str, Callable[[Path], AbstractContextManager[Place]]] = {
@@ -100,6 +117,7 @@ PLACES: Mapping[str, Callable[[Path], AbstractContextManager[Place]]] = {
     "branch": on_branch,
     "branch-that-declines": lambda directory: on_branch(directory, DECLINES),
     "bucket": in_bucket,
+    "bucket-that-declines": in_declining_bucket,
 }
 
 
