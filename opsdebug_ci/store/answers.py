@@ -72,7 +72,7 @@ def write_parquet(location: str | os.PathLike[str], sql: str, sink: BinaryIO, ti
         StoreError: there is no store, or a file of it cannot be read.
     """
     with question(location, sql) as asked, _within(asked.connection, timeout_s), _in_terms_of_duckdb():
-        reader = asked.connection.sql(asked.sql).to_arrow_reader(ROWS_AT_A_TIME)
+        reader = asked.connection.sql(asked.sql).to_arrow_reader(GROUP_ROWS)
         names = distinct(reader.schema.names)
         schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
         with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
