@@ -3,6 +3,7 @@
 from opsdebug_ci.github.annotations import annotate as annotate
 from opsdebug_ci.github.artifact import artifact_of as artifact_of
 from opsdebug_ci.github.event import Event as Event
+from opsdebug_ci.github.event import actor as actor
 from opsdebug_ci.github.event import ci_context as ci_context
 from opsdebug_ci.github.event import read_event as read_event
 from opsdebug_ci.github.outputs import write_outputs as write_outputs

@@ -23,6 +23,7 @@ EVENT_LIMIT_BYTES = 25 * 2**20
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
+_LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
 RECORDING_EVENTS = ("push", "schedule", "workflow_dispatch")
@@ -129,6 +130,11 @@ def ci_context(environ: Mapping[str, str], *, stage: Stage, shard: str = "") -> 
         event=event.name,
         pull_request=event.pull_request,
     )
+
+
+def actor(environ: Mapping[str, str]) -> str:
+    """Login of whoever started this job; empty outside CI, and where it is no login."""
+    return _matching(_LOGIN, environ.get("GITHUB_ACTOR", ""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a store remembers of failures: when each was first seen, and which a person has accepted.
+"""What a store remembers: when failures were first seen, which operators there were, and what a person has accepted.
 
 Decides nothing of its own: which acceptances count is told by the macro `accepted`, for everybody.
 """
@@ -9,10 +9,16 @@ import os
 from collections.abc import Mapping
 from datetime import datetime
 
+from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.query import query
+from opsdebug_ci.store.tables.acceptances import read_acceptance
 
 _ACCEPTED = "select fingerprint from accepted(?::timestamptz) where fingerprint is not null"
+
+_IN_FORCE = "from accepted(?::timestamptz)"
+
+_OPERATORS = "select operator from accuracy union select operator from comparisons order by 1"
 
 _FIRST_SEEN = "select fingerprint, first_seen from failure_history"
 
@@ -30,3 +36,22 @@ def first_seen(location: str | os.PathLike[str]) -> Mapping[str, datetime]:
         return {}
     rows = query(location, _FIRST_SEEN).rows
     return {str(fingerprint): seen for fingerprint, seen in rows if isinstance(seen, datetime)}
+
+
+def acceptances_in_force(location: str | os.PathLike[str], now: datetime) -> tuple[Acceptance, ...]:
+    """The newest acceptance of each failure, and of how fast each operator is, that counts; none without a store.
+
+    Raises:
+        InternalError: one contradicts itself.
+    """
+    if not open_store(location).exists():
+        return ()
+    found = query(location, _IN_FORCE, (now,))
+    return tuple(read_acceptance(dict(zip(found.columns, row, strict=True))) for row in found.rows)
+
+
+def recorded_operators(location: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Every operator that a visible run judged or timed, by name; none without a store."""
+    if not open_store(location).exists():
+        return ()
+    return tuple(str(operator) for (operator,) in query(location, _OPERATORS).rows)
