@@ -1,39 +1,225 @@
-"""The files of a table as one Arrow dataset.
+"""The rows of a store as Arrow datasets: of every file that counts, and is sound.
 
-Decides how files of several versions become one table: the schema of this program rules, a column an older file
-lacks is null. Opens no file before rows are asked for.
+Decides which files a query reads, and that a file which is not what it should be is named and left out while the rest
+answers. How files of several versions become one table: the schema of this program rules, a column that an older file
+lacks is null. Of a table that the query does not touch no file is opened.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-import pyarrow.fs as pafs
 
-from opsdebug_ci.store.column import TEXT, Table
-from opsdebug_ci.store.layout import PARTITION, SUFFIX
+from opsdebug_ci.errors import StoreError
+from opsdebug_ci.store.column import Row, Table
+from opsdebug_ci.store.contents import FileFacts, LiveFile
+from opsdebug_ci.store.heads import FileFault
+from opsdebug_ci.store.inventory import TRIES, Inventory, take_inventory
+from opsdebug_ci.store.layout import TablePath
+from opsdebug_ci.store.schema import TABLES
+from opsdebug_ci.store.table_file import Expected, OpenedFile, TableReader
+from opsdebug_ci.store.tables import runs
 
-_DICTIONARY = pa.dictionary(pa.int32(), TEXT)
-"""How text is read: each distinct value once, which halves the time of an aggregate over millions of rows."""
+UNOPENED = pa.py_buffer(b"not opened")
+"""Stands for the files of a table that the query does not touch. It is no Parquet, so whoever asks for its rows after
+all gets an error, not an empty table."""
 
-_DAY = pa.field(PARTITION, pa.date32())
+
+class DamagedFileError(StoreError):
+    """Rows of a file of which no hash is recorded could not be read."""
 
 
-def table_dataset(root: Path, table: Table) -> pads.Dataset | pa.Table:
-    """Every stored row of `table` below `root`, with its day; the files are those there now."""
-    schema = pa.schema([_read_as(field) for field in table.schema] + [_DAY])
-    paths = sorted(str(path) for path in (root / table.name).glob(f"{PARTITION}=*/*{SUFFIX}"))
-    if not paths:
-        return schema.empty_table()
-    options = pads.FileSystemFactoryOptions(
-        partition_base_dir=str(root / table.name), partitioning=pads.partitioning(pa.schema([_DAY]), flavor="hive")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRows:
+    """The rows of one table."""
+
+    table: Table
+    """Which."""
+
+    whole: pads.Dataset
+    """Those of files of which every row counts."""
+
+    partial: Mapping[frozenset[str], pads.Dataset]
+    """Runs whose rows do not count -> those of files that hold such runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreRows:
+    """What a query may read."""
+
+    tables: tuple[TableRows, ...]
+    """Every table, `runs` first."""
+
+    faults: tuple[FileFault, ...]
+    """Files that are left out, of the tables that were opened."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Recorded:
+    """What the runs and packs of a store say of their files."""
+
+    facts: Mapping[tuple[str, str], FileFacts]
+    """Name and table -> what was recorded."""
+
+    names: frozenset[str]
+    """Runs and packs that recorded their files; older runs did not."""
+
+    days: Mapping[str, str]
+    """Runs and packs whose file of table `runs` may be read -> day of its directory."""
+
+    def misplaced(self, file: LiveFile) -> str | None:
+        """Why a file lies in the wrong directory; None: it does not."""
+        wanted = self.days[file.path.name]
+        return None if file.path.day == wanted else f"lies in the directory of another day than its run, {wanted}"
+
+
+def store_rows(root: Path, touched: frozenset[str], *, decode: bool = False) -> StoreRows:
+    """Every row that counts in the store at `root` now.
+
+    Args:
+        root: the store.
+        touched: names of the tables whose rows are wanted.
+        decode: files of which no hash is recorded are decoded before their rows are handed out.
+
+    Raises:
+        DamagedFileError: a file must be decoded to see that it is damaged, and was not.
+        StoreError: the directory cannot be read, or does not hold still.
+    """
+    for _ in range(TRIES):
+        with suppress(FileNotFoundError):  # somebody compacted or pruned between the listing and the opening
+            return _rows(take_inventory(root), touched, decode=decode)
+    raise StoreError(
+        f"files of store `{root}` were removed during each of {TRIES} readings; wanted one moment without compaction",
+        next_step="try again when no `opsdebug baselines compact` runs in a loop",
     )
-    texts = [field.name for field in schema if field.type == _DICTIONARY]
-    files = pads.ParquetFileFormat(dictionary_columns=texts)
-    return pads.FileSystemDatasetFactory(pafs.LocalFileSystem(), paths, files, options).finish(schema)
 
 
-def _read_as(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _DICTIONARY if field.type == TEXT else field.type)
+def _rows(inventory: Inventory, touched: frozenset[str], *, decode: bool) -> StoreRows:
+    faults = [fault for fault in inventory.faults if fault.path.split("/")[0] in touched]
+    readers = {table.name: TableReader(inventory.root, table) for table in TABLES}
+    opened: dict[str, Sequence[OpenedFile]] = {}
+    recorded = _Recorded(facts={}, names=frozenset(), days={})
+    # NOTE: `runs` first: it says what the files of the others must be.
+    for table in sorted(TABLES, key=lambda table: table is not runs.TABLE):
+        if table.name not in touched:
+            continue
+        expected = _expectations(inventory, table, recorded, decode=decode)
+        found = [*expected.faults, *_opened(readers[table.name], expected.files)]
+        opened[table.name] = [one for one in found if isinstance(one, OpenedFile)]
+        faults += [one for one in found if isinstance(one, FileFault)]
+        if table is runs.TABLE and touched != {runs.TABLE.name}:
+            recorded = _recorded(inventory, readers[table.name], opened[table.name])
+    tables = [_table_rows(table, readers[table.name], opened.get(table.name)) for table in TABLES]
+    return StoreRows(
+        tables=tuple(sorted(tables, key=lambda rows: rows.table is not runs.TABLE)),
+        faults=tuple(sorted(faults, key=lambda fault: fault.path)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Expectations:
+    """What the files of a table must be."""
+
+    files: list[tuple[LiveFile, Expected]] = field(default_factory=list)
+    """Files that may be opened."""
+
+    faults: list[FileFault] = field(default_factory=list)
+    """Files that need not be opened to see that they are wrong."""
+
+
+def _expectations(inventory: Inventory, table: Table, recorded: _Recorded, *, decode: bool) -> _Expectations:
+    if table is runs.TABLE:
+        return _expected_runs(inventory, decode=decode)
+    found = _Expectations()
+    live = inventory.contents.live.get(table.name, ())
+    for file in live:
+        name = file.path.name
+        if not table.of_run:
+            found.files.append((file, Expected(decode=decode)))
+        elif name in recorded.days:
+            facts = recorded.facts.get((name, table.name))
+            fault = recorded.misplaced(file)
+            if fault is None and facts is None and name in recorded.names:
+                fault = "is not among the files that its run recorded"
+            if fault is not None:
+                found.faults.append(FileFault(path=str(file.path), found=fault))
+            else:
+                found.files.append((file, Expected(facts=facts, runs=_runs_of(inventory, name), decode=decode)))
+    there = {file.path.name for file in live}
+    for name, of in sorted(recorded.facts):
+        if of == table.name and name not in there:
+            path = TablePath(table=table.name, day=recorded.days[name], name=name)
+            found.faults.append(FileFault(path=str(path), found="is recorded, and is not there"))
+    return found
+
+
+def _expected_runs(inventory: Inventory, *, decode: bool) -> _Expectations:
+    found = _Expectations()
+    for file in inventory.contents.live.get(runs.TABLE.name, ()):
+        expected = Expected(runs=_runs_of(inventory, file.path.name), every_run=True, decode=decode)
+        found.files.append((file, expected))
+    return found
+
+
+def _runs_of(inventory: Inventory, name: str) -> frozenset[str]:
+    """Runs whose rows the files of a name may hold."""
+    head = inventory.contents.heads.get(name)
+    return frozenset({name}) if head is None else head.runs
+
+
+def _opened(reader: TableReader, files: Sequence[tuple[LiveFile, Expected]]) -> Iterable[OpenedFile | FileFault]:
+    """Files of a table in order; large ones are hashed side by side."""
+    if not any(file.path.packed for file, _ in files):
+        return [reader.open(file, expected) for file, expected in files]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda one: reader.open(*one), files))
+
+
+def _recorded(inventory: Inventory, reader: TableReader, opened: Sequence[OpenedFile]) -> _Recorded:
+    """What the runs and packs in these files say of their other files."""
+    singles = [one for one in opened if not one.file.path.packed]
+    heads = [inventory.contents.heads[one.file.path.name] for one in opened if one.file.path.packed]
+    facts = {(head.name, told.table): told for head in heads for told in head.files}
+    names = {head.name for head in heads}
+    try:
+        rows = reader.dataset(singles).to_table(columns=["id", "files"]).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise DamagedFileError(f"a file of table `{runs.TABLE.name}` cannot be read: {error}") from error
+    for row in rows:
+        if row["files"] is not None:
+            names.add(row["id"])
+            facts.update({(row["id"], str(told["table"])): _facts(told) for told in row["files"]})
+    return _Recorded(
+        facts=facts,
+        names=frozenset(names),
+        days={one.file.path.name: one.file.path.day for one in opened},
+    )
+
+
+def _facts(told: Row) -> FileFacts:
+    """What is recorded of a file; what is null is nothing that a file can have."""
+    return FileFacts(
+        table=str(told["table"]),
+        sha256=told["sha256"] or "nothing",
+        size_bytes=-1 if told["size_bytes"] is None else told["size_bytes"],
+        rows=-1 if told["rows"] is None else told["rows"],
+    )
+
+
+def _table_rows(table: Table, reader: TableReader, opened: Sequence[OpenedFile] | None) -> TableRows:
+    if opened is None:
+        unopened = [reader.format.make_fragment(UNOPENED)]
+        return TableRows(table=table, whole=pads.FileSystemDataset(unopened, reader.schema, reader.format), partial={})
+    by_absent: dict[frozenset[str], list[OpenedFile]] = {}
+    for one in opened:
+        by_absent.setdefault(one.file.without, []).append(one)
+    whole = by_absent.pop(frozenset(), [])
+    partial = {without: reader.dataset(files) for without, files in by_absent.items()}
+    return TableRows(table=table, whole=reader.dataset(whole), partial=partial)

@@ -14,13 +14,15 @@ from pathlib import Path
 
 import duckdb
 
-from opsdebug_ci.errors import QueryError, StoreError
+from opsdebug_ci.errors import QueryError
 from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.dataset import table_dataset
+from opsdebug_ci.store.dataset import DamagedFileError, StoreRows, TableRows, store_rows
 from opsdebug_ci.store.examples import EXAMPLES, ExampleQuery
+from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.macros import MACROS, Macro
 from opsdebug_ci.store.schema import TABLES
-from opsdebug_ci.store.tables import runs
+from opsdebug_ci.store.soundness import identity_column
+from opsdebug_ci.store.touched import touched_tables
 from opsdebug_ci.store.views import DERIVED_VIEWS, VIEW_NAMES, rows_name, view_statements
 
 CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
@@ -59,6 +61,9 @@ class QueryResult:
     rows: tuple[tuple[object, ...], ...]
     """Values: numbers, text, None, dates, lists, mappings."""
 
+    faults: tuple[FileFault, ...] = ()
+    """Files of the store that are not what they should be; the answer is without them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -69,6 +74,9 @@ class Question:
 
     sql: str
     """The query."""
+
+    faults: tuple[FileFault, ...]
+    """Files of the store that are not what they should be; no answer has their rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,28 +122,33 @@ def query(location: str | os.PathLike[str], sql: str, parameters: Sequence[objec
         QueryError: the query is not one SELECT, does not run, or reaches for something outside the store.
         StoreError: there is no store, or a file of it cannot be read.
     """
-    with question(location, sql) as asked:
-        asked.connection.execute(asked.sql, parameters)
-        rows = asked.connection.fetchall()
-        described = asked.connection.description or []
-        return QueryResult(
-            columns=tuple(str(column[0]) for column in described),
-            types=tuple(str(column[1]) for column in described),
-            rows=tuple(rows),
-        )
+    try:
+        return _answer(location, sql, parameters, decode=False)
+    except DamagedFileError:  # in a file of which no hash is recorded: find out which, and leave it out
+        return _answer(location, sql, parameters, decode=True)
 
 
 @contextmanager
-def question(location: str | os.PathLike[str], sql: str) -> Iterator[Question]:
-    """One SELECT that may be executed while this lasts; errors of DuckDB inside come out as ours, as of `query`."""
+def question(location: str | os.PathLike[str], sql: str, *, decode: bool = False) -> Iterator[Question]:
+    """One SELECT that may be executed while this lasts; errors of DuckDB inside come out as ours, as of `query`.
+
+    Args:
+        location: the store.
+        sql: the SELECT.
+        decode: files of which no hash is recorded, as older programs wrote them, are decoded before they are read.
+
+    Raises:
+        DamagedFileError: such a file is damaged, and was not decoded before.
+    """
     root = open_store(location).mirror().root
+    stored = store_rows(root, touched_tables(sql), decode=decode)
     with duckdb.connect(":memory:", config=CONFIGURATION) as connection:
-        _offer(connection, root)
+        _offer(connection, stored)
         for setting in LOCK:
             connection.execute(setting)
         _check_one_select(connection, sql)
         try:
-            yield Question(connection=connection, sql=sql)
+            yield Question(connection=connection, sql=sql, faults=stored.faults)
         except duckdb.Error as error:
             raise _failure(root, error) from error
         except RuntimeError as error:
@@ -161,14 +174,41 @@ def tables(location: str | os.PathLike[str]) -> StoreListing:
     )
 
 
-def _offer(connection: duckdb.DuckDBPyConnection, root: Path) -> None:
+def _answer(location: str | os.PathLike[str], sql: str, parameters: Sequence[object], *, decode: bool) -> QueryResult:
+    with question(location, sql, decode=decode) as asked:
+        asked.connection.execute(asked.sql, parameters)
+        rows = asked.connection.fetchall()
+        described = asked.connection.description or []
+        return QueryResult(
+            columns=tuple(str(column[0]) for column in described),
+            types=tuple(str(column[1]) for column in described),
+            rows=tuple(rows),
+            faults=asked.faults,
+        )
+
+
+def _offer(connection: duckdb.DuckDBPyConnection, stored: StoreRows) -> None:
     """Make the store's views."""
-    # NOTE: the files of `runs` are listed before any other table's. A run appended meanwhile is then not visible at
-    # all, rather than visible without the rows of the tables that were listed too early.
-    for table in sorted(TABLES, key=lambda table: table is not runs.TABLE):
-        connection.register(rows_name(table), table_dataset(root, table))
+    for rows in stored.tables:
+        _offer_table(connection, rows)
     for statement in view_statements():
         connection.execute(statement)
+
+
+def _offer_table(connection: duckdb.DuckDBPyConnection, rows: TableRows) -> None:
+    """Make the relation with every row of a table that counts."""
+    name = rows_name(rows.table)
+    if not rows.partial:
+        connection.register(name, rows.whole)
+        return
+    connection.register(f"{name}_0", rows.whole)
+    parts = [f"from {name}_0"]
+    for number, (without, some) in enumerate(rows.partial.items(), 1):
+        connection.register(f"{name}_{number}", some)
+        # Run ids of packs are those that `heads` let through: letters, digits, `-` and `_`.
+        listed = ", ".join(f"'{run_id}'" for run_id in sorted(without))
+        parts.append(f"from {name}_{number} where {identity_column(rows.table)} not in ({listed})")
+    connection.execute(f"create view {name} as {' union all by name '.join(parts)}")
 
 
 def _check_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -176,18 +216,25 @@ def _check_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         statements = connection.extract_statements(sql)
     except duckdb.Error as error:
         raise _query_error(str(error)) from error
-    kinds = [statement.type.name for statement in statements]
+    kinds = [_kind(statement) for statement in statements]
     if kinds != ["SELECT"]:
         raise _query_error(f"got {' and '.join(kinds) or 'no'} statement; wanted one SELECT: the store is read-only")
 
 
-def _failure(root: Path, error: duckdb.Error) -> StoreError | QueryError:
+def _kind(statement: duckdb.Statement) -> str:
+    try:
+        return statement.type.name
+    except ValueError:  # NOTE: DuckDB's module has no name for statements such as `update extensions`.
+        return "another"
+
+
+def _failure(root: Path, error: duckdb.Error) -> DamagedFileError | QueryError:
     """Whose fault an error is: a damaged file's, or the query's."""
     if not any(fault in str(error) for fault in FILE_FAULTS):
         return _query_error(str(error))
-    return StoreError(
+    return DamagedFileError(
         f"a file of store `{root}` cannot be read: {error}",
-        next_step="restore the file it names from a copy of the store, or remove that file",
+        next_step="`opsdebug baselines verify` says which one is damaged, and what to do",
     )
 
 
