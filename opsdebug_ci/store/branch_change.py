@@ -73,10 +73,11 @@ def make_change(change: Change, branch: str, repository: Repository, store: str,
         StoreFormatError: the branch holds no store, or one of a newer format.
     """
     objects = _objects(change, repository)
+    versions = {objects[MARKER]: FORMAT_VERSION}
     refusals: list[tuple[Refusal, str]] = []
     for attempt in patience.attempts():
         rewritable = change.rewrite and all(refusal is not Refusal.NO_REWRITE for refusal, _ in refusals)
-        ended = _attempt(change, objects, branch, repository, store, rewritable=rewritable)
+        ended = _attempt(change, objects, versions, branch, repository, store, rewritable=rewritable)
         if ended is None:
             return attempt
         refusal = refusal_of(ended.said)
@@ -119,16 +120,26 @@ def _objects(change: Change, repository: Repository) -> dict[str, str]:
 
 
 def _attempt(
-    change: Change, objects: Mapping[str, str], branch: str, repository: Repository, store: str, *, rewritable: bool
+    change: Change,
+    objects: Mapping[str, str],
+    versions: dict[str, int],
+    branch: str,
+    repository: Repository,
+    store: str,
+    *,
+    rewritable: bool,
 ) -> Ended | None:
-    """Try once; None: it is done."""
+    """Try once; None: it is done. `versions` are those of the markers that were read before."""
     tip = repository.fetch(branch)
     if isinstance(tip, Ended):
         return tip
     files = repository.files(tip)
-    version = check_version(files.get(MARKER), list(files), repository, tip, store)
+    marker = files.get(MARKER)
+    version = versions.get(marker or "") or check_version(marker, list(files), repository, tip, store)
     if isinstance(version, Ended):
         return version
+    if marker:
+        versions[marker] = version
     step = _left_to_do(change, objects, files, version, store)
     if not (step.added or step.removed or change.rehearse):
         return None
