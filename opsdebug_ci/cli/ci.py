@@ -55,6 +55,12 @@ def selection_of(stage: Stage, *, operators: str, shard: str | None) -> Selectio
 )
 @click.option("--timeout", metavar="SECONDS", help="Longest a case may take; default: 60.")
 @click.option("--budget", metavar="SECONDS", help="Longest the stage may take; it is then incomplete.")
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Record the run in a store of its own there; `baselines push --from DIR` sends it.",
+)
 @click.option("--fresh", is_flag=True, help="Stage full: judge anew what an interrupted run has judged already.")
 @python_option
 @store_option
@@ -69,6 +75,7 @@ def command(
     gate: str | None,
     timeout: str | None,
     budget: str | None,
+    record: Path | None,
     fresh: bool,
     python: str | None,
     store: str | None,
@@ -88,6 +95,7 @@ def command(
         selection_of(Stage(stage), operators=operators, shard=shard),
         changed=changed,
         budget_s=settings.budget_s.of(stage),
+        record_in=record,
         fresh=fresh,
     )
     outcome = run_stage(selection, settings, world())

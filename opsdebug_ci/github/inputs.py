@@ -55,6 +55,12 @@ class ActionInputs:
     store: str
     """Where the baseline store is."""
 
+    record: str
+    """Directory the run is recorded in instead of the store."""
+
+    push: str
+    """Directory with recorded runs to send to the store, instead of running a stage."""
+
     gate: str
     """`new`, `all` or `never`."""
 
@@ -96,6 +102,8 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
         shard=value("shard", _is_shard, "`i/n` with 1 <= i <= n, e.g. `2/8`"),
         python=value("python", _is_path, "the path or name of a Python interpreter"),
         store=value("store", _is_path, "a directory or store address"),
+        record=value("record", _is_path, "a directory"),
+        push=value("push", _is_path, "a directory"),
         gate=value("gate", [str(gate) for gate in Gate].__contains__, f"one of {', '.join(Gate)}"),
         timeout=value("timeout", _are_seconds, "seconds above zero"),
         budget=value("budget", _are_seconds, "seconds above zero"),

@@ -17,7 +17,7 @@ from typing import TextIO
 
 from opsdebug_ci.errors import EnvironmentLimitError, InternalError, OpsdebugError, UsageError
 from opsdebug_ci.github.annotations import annotate
-from opsdebug_ci.github.environment import child_environment
+from opsdebug_ci.github.environment import child_environment, with_token
 from opsdebug_ci.github.event import Event, read_event
 from opsdebug_ci.github.inputs import CHANGED_AUTO, ActionInputs, read_inputs
 from opsdebug_ci.github.outputs import write_outputs
@@ -28,6 +28,7 @@ from opsdebug_ci.model import FAILING_VERDICTS, Stage, Verdict
 from opsdebug_ci.pipeline.child import ChildResult, run_child
 from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
+from opsdebug_ci.store.layout import MARKER
 
 DOCUMENT_CODES: tuple[int, ...] = (0, 1, 4)
 """Exit codes of `opsdebug ci` that come with a document."""
@@ -129,6 +130,8 @@ def _run(
             f"`working-directory` is {inputs.working_directory!r}; wanted a directory of the repository",
             next_step="check the path, and that a checkout step comes first",
         )
+    if inputs.push:
+        return _push(inputs, directory, environ, opsdebug=opsdebug, stdout=stdout)
     python = inputs.python or _configured_python(inputs, directory)
     report = _new_directory(runner.temporary) / "report.json"
     result = run_child(
@@ -144,6 +147,46 @@ def _run(
         summary=outcome.summary if inputs.summary else "",
         annotations=outcome.annotations if inputs.annotations or outcome.report is None else (),
     )
+
+
+def _push(
+    inputs: ActionInputs, directory: Path, environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: TextIO
+) -> Outcome:
+    """Send recorded runs to the store. No operator runs here, so this process, and no other, is given the token."""
+    result = run_child(
+        [*opsdebug, *push_arguments(inputs, recorded_stores(directory / inputs.push))],
+        directory=directory,
+        environ=with_token(child_environment(environ), environ),
+        document=_new_directory(read_runner(environ).temporary) / "sent.txt",
+        stdout=stdout,
+    )
+    if result.exit_code:
+        words = " ".join(result.last_words) or "the command ended without a word; next: run it by hand"
+        return _failure(result.exit_code, f"opsdebug baselines push ended with {result.exit_code}", words)
+    return Outcome(exit_code=0, verdict=str(Verdict.PASS), failures=0, regressions=0, annotations=())
+
+
+def recorded_stores(place: Path) -> tuple[Path, ...]:
+    """The stores in `place`: itself, or those directly below it, as downloaded artifacts are.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = [path for path in (place, *sorted(place.glob("*"))) if (path / MARKER).is_file()]
+    if not found:
+        raise UsageError(
+            f"`push` is {str(place)!r}, in which no run was recorded; wanted a directory that `record` filled, or one "
+            "with several of them",
+            next_step="download the artifacts of the jobs that recorded runs into it first",
+        )
+    return tuple(found[:1] if found[0] == place else found)
+
+
+def push_arguments(inputs: ActionInputs, sources: Sequence[Path]) -> tuple[str, ...]:
+    """Arguments of `opsdebug baselines push`. Values follow `=`, so none is ever read as an option."""
+    options = [("--config", inputs.config), ("--store", inputs.store)]
+    given = (f"{name}={value}" for name, value in options if value)
+    return ("baselines", "push", *(f"--from={source}" for source in sources), *given)
 
 
 def _configured_python(inputs: ActionInputs, directory: Path) -> str:
@@ -165,6 +208,7 @@ def arguments(inputs: ActionInputs, event: Event, python: str) -> tuple[str, ...
         "--shard": inputs.shard,
         "--python": python,
         "--store": inputs.store,
+        "--record": inputs.record,
         "--gate": inputs.gate,
         "--timeout": inputs.timeout,
         "--budget": inputs.budget,

@@ -141,16 +141,17 @@ def share_for_performance(selection: Selection, configuration: Configuration) ->
 def attempt_key(selection: Selection, bench: Workbench, configuration: Configuration, revision: Revision) -> str | None:
     """What attempts must have in common; None: which code this is cannot be told.
 
-    Budget, gate and store are left out: they change nothing in what is observed, and somebody who has run out of time
+    Budget, gate, store and where the run is recorded are left out: they change nothing in what is observed, and somebody who has run out of time
     may allow more.
     """
     store = configuration.store_directory
-    outputs = (configuration.root / OWN_DIRECTORY, *(() if store is None else (store,)))
+    written = (store, selection.record_in and selection.record_in.absolute())
+    outputs = (configuration.root / OWN_DIRECTORY, *(path for path in written if path is not None))
     difference = difference_digest(configuration.root, outputs=outputs) if revision.commit else None
     if difference is None:
         return None
     settings = replace(configuration, budget_s=Scoped(default=None), gate=Gate.NEW, store=DEFAULT_STORE)
-    wanted = replace(selection, budget_s=None, diagnosis_s=None, resumable=False, fresh=False)
+    wanted = replace(selection, budget_s=None, diagnosis_s=None, record_in=None, resumable=False, fresh=False)
     facts = {
         "tool": opsdebug_ci.__version__,
         "commit": revision.commit,

@@ -1,18 +1,16 @@
 """`opsdebug ci`: one stage over the configured operators, gated against the baseline and recorded in the store.
 
 Decides to record the run only where the event may make a baseline: pull requests, merge groups and pushes of other
-branches never write the store. Their code is not the project's yet; their document stays with their job.
+branches never write the store. Their code is not the project's yet; their document stays with their job, and so does
+their run, where a directory is named for it.
 """
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
-from opsdebug_ci.errors import StoreError
-from opsdebug_ci.github import Event, artifact_of, ci_context, read_event
+from opsdebug_ci.github import Event, ci_context, read_event
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.machine import Calibration
 from opsdebug_ci.model.run import Revision
@@ -20,6 +18,7 @@ from opsdebug_ci.model.vocabulary import Gate, Stage
 from opsdebug_ci.pipeline.attempt import Attempt, open_attempt
 from opsdebug_ci.pipeline.baseline import distrust, recorded_baseline
 from opsdebug_ci.pipeline.budget import Budget
+from opsdebug_ci.pipeline.keeping import keep_run, kept_apart
 from opsdebug_ci.pipeline.performance import ask_speed, with_performance
 from opsdebug_ci.pipeline.record import Start, start
 from opsdebug_ci.pipeline.records import NO_RECORDS, configured_store, read_records
@@ -31,13 +30,8 @@ from opsdebug_ci.pipeline.verification import Baseline, verify
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.bundles import stored_bytes
 from opsdebug_ci.store.history import accepted_fingerprints, first_seen
-
-UNSENT = "unsent"
-"""Store beside the configuration for runs that could not be stored where they belong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +76,12 @@ class _Stage:
     revision: Revision
     """The code under test."""
 
+    target: BaselineStore
+    """Where the run is recorded."""
+
+    recording: bool
+    """It is."""
+
     believed: bool
     """What the store holds counts."""
 
@@ -103,39 +103,39 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
         UsageError: the stage does not know what is asked of it.
         StoreError: the store cannot be written; found out before any case runs.
     """
-    store, doubts, stage = _prepared(selection, configuration, world)
+    doubts, stage = _prepared(selection, configuration, world)
     with (
         workbench(configuration, world) as bench,
         open_attempt(selection, bench, configuration, world, revision=stage.revision, budget=stage.budget) as attempt,
     ):
         document = _judged(stage, bench, attempt)
-        asked, recording = is_asked(selection, configuration), stage.event.recording
+        asked, recording = is_asked(selection, configuration), stage.recording
         calibrations = _calibrations(bench) if asked or recording else ()
         if asked:
             bench.pool.close()  # nothing of ours runs beside what is timed
             document = _with_speed(document, stage, bench, attempt, calibrations)
         if recording:
-            _record(document, calibrations, configuration, world, store)
+            keep_run(document, calibrations, stage.target, configuration, world.environ)
         told = attempt.settle()
     return CiOutcome(
         document=document,
-        recorded=store.location if recording else None,
+        recorded=stage.target.location if recording else None,
         notes=(*doubts, *told),
     )
 
 
-def _prepared(
-    selection: Selection, configuration: Configuration, world: World
-) -> tuple[BaselineStore, tuple[str, ...], _Stage]:
-    """The store, what is to be known of it and why it is not believed, and the stage."""
+def _prepared(selection: Selection, configuration: Configuration, world: World) -> tuple[tuple[str, ...], _Stage]:
+    """What is to be known of the store and why it is not believed, and the stage."""
     budget = Budget.begin(str(selection.stage), selection.budget_s, world.monotonic_ns)
     replaying = selection.stage is Stage.REPLAY
     if replaying:
         check_selection(selection)
     store = configured_store(configuration, world.environ)
     event = read_event(world.environ)
-    if event.recording:
-        store.check_writable()
+    target = store if selection.record_in is None else kept_apart(selection.record_in, store, world)
+    recording = event.recording or target is not store
+    if recording:
+        target.check_writable()
     records = read_records(store, needed=event.recording)
     believed = records.root is not NO_RECORDS and (replaying or configuration.gate is Gate.NEW)
     base = event.base_commit or selection.changed or ""
@@ -150,10 +150,12 @@ def _prepared(
         location=records.root,
         event=event,
         revision=read_revision(configuration.root, base=selection.changed),
+        target=target,
+        recording=recording,
         believed=believed and doubt is None,
         doubt=doubt or unread,
     )
-    return store, (*records.notes, *(() if doubt is None else (doubt,))), stage
+    return (*records.notes, *(() if doubt is None else (doubt,))), stage
 
 
 def _judged(stage: _Stage, bench: Workbench, attempt: Attempt) -> RunDocument:
@@ -196,34 +198,6 @@ def _with_speed(
 def _memory(location: Path, world: World) -> Memory:
     """What the store says of failures: when they were first seen, and which are accepted."""
     return Memory(accepted=accepted_fingerprints(location, world.now()), first_seen=first_seen(location))
-
-
-def _record(
-    document: RunDocument,
-    calibrations: tuple[Calibration, ...],
-    configuration: Configuration,
-    world: World,
-    store: BaselineStore,
-) -> None:
-    """Store the run with the bundles that its rows name. What cannot be stored is kept here, so that it can be sent."""
-    bundles = _named_bundles(document, configuration)
-    elsewhere = artifact_of(world.environ)
-    try:
-        store.append(document, calibrations, bundles=bundles, elsewhere=elsewhere)
-    except StoreError as error:
-        kept = configuration.root / OWN_DIRECTORY / UNSENT
-        make_beside(kept)
-        open_store(kept).append(document, calibrations, bundles=bundles)
-        raise StoreError(
-            f"{error.message}; the run is kept in {kept}",
-            next_step=f"{error.next_step}; then `opsdebug baselines push --from {shlex.quote(str(kept))}`",
-        ) from error
-
-
-def _named_bundles(document: RunDocument, configuration: Configuration) -> list[bytes]:
-    place = BundlePlace.beside(configuration.root)
-    named = {*(seen.bundle for seen in document.observations), *(group.bundle for group in document.summary.groups)}
-    return [stored_bytes(place, sha256) for sha256 in sorted(set(place.all()) & named)]
 
 
 def _calibrations(bench: Workbench) -> tuple[Calibration, ...]:

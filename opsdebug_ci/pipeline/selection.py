@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from opsdebug_ci.model import ReferenceKind, Stage
 from opsdebug_ci.model.vocabulary import Profile
@@ -49,6 +50,10 @@ class Selection:
 
     enough_failures: int | None = None
     """Failing cases after which no more of an operator are run; None: all are."""
+
+    record_in: Path | None = None
+    """Directory the run is recorded in instead of the store, whatever triggered it; None: the store, where the event
+    may make a baseline."""
 
     resumable: bool = False
     """Keep a journal, and go on from what an interrupted attempt of the same command has judged."""

@@ -226,6 +226,49 @@ def test_a_run_killed_by_a_signal_is_an_internal_error(job: Job) -> None:
     assert job.commands[0].startswith("::error title=opsdebug ended with -9::the run ended without a word")
 
 
+TELLS = """
+import json, os, pathlib, sys
+told = {"words": sys.argv[1:], "token": os.environ.get("OPSDEBUG_TOKEN"), "github": os.environ.get("GITHUB_TOKEN")}
+pathlib.Path(PLACE).write_text(json.dumps(told))
+"""
+
+
+def test_recorded_runs_are_sent_with_the_token_that_was_given_for_it(job: Job) -> None:
+    for name in ("a", "b", "c"):
+        (job.workspace / "recorded" / name).mkdir(parents=True)
+        if name != "b":
+            (job.workspace / "recorded" / name / "opsdebug-store.json").write_text("{}", encoding="utf-8")
+    told = job.root / "told.json"
+    script = TELLS.replace("PLACE", repr(str(told)))
+    assert job.step(script, push="recorded", store="branch:x", token="canary-0815") == 0
+    sent = job.workspace / "recorded"
+    assert json.loads(told.read_text(encoding="utf-8")) == {
+        "words": ["baselines", "push", f"--from={sent / 'a'}", f"--from={sent / 'c'}", "--store=branch:x"],
+        "token": "canary-0815",
+        "github": None,
+    }
+    assert (job.outputs["verdict"], job.outputs["report-json"]) == ("pass", "")
+    assert "canary" not in job.log
+
+
+def test_a_run_of_operators_never_sees_that_token(job: Job) -> None:
+    told = job.root / "told.json"
+    job.step(TELLS.replace("PLACE", repr(str(told))), record="recorded", token="canary-0815")
+    seen = json.loads(told.read_text(encoding="utf-8"))
+    assert "--record=recorded" in seen["words"]
+    assert (seen["token"], seen["github"]) == (None, None)
+
+
+def test_a_push_of_nothing_is_a_mistake_and_one_that_fails_is_told(job: Job) -> None:
+    (job.workspace / "recorded").mkdir()
+    assert job.step("", push="recorded") == 2
+    assert "in which no run was recorded" in job.commands[0]
+    (job.workspace / "recorded" / "opsdebug-store.json").write_text("{}", encoding="utf-8")
+    script = "import sys\nprint('no route', file=sys.stderr)\nraise SystemExit(3)\n"
+    assert job.step(script, push="recorded") == 3
+    assert job.commands == ["::error title=opsdebug baselines push ended with 3::no route"]
+
+
 def test_what_the_run_prints_gives_no_command(job: Job) -> None:
     passing = job.ends_with(document(Verdict.PASS, job.workspace), 0)
     hostile = (

@@ -1,0 +1,72 @@
+"""Where a finished run is kept: in the store, or apart, so that somebody else can send it there.
+
+Decides that no finished run is lost: one that cannot be stored lies beside the configuration until it is sent.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
+from opsdebug_ci.errors import StoreError, UsageError
+from opsdebug_ci.github import artifact_of
+from opsdebug_ci.model import Calibration, RunDocument
+from opsdebug_ci.pipeline.world import World
+from opsdebug_ci.plan import Configuration
+from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.bundles import stored_bytes
+
+UNSENT = "unsent"
+"""Store beside the configuration for runs that could not be stored where they belong."""
+
+
+def kept_apart(directory: Path, store: BaselineStore, world: World) -> BaselineStore:
+    """A store in a directory of its own, for a run that somebody else sends to `store`.
+
+    Raises:
+        UsageError: it is that store, or lies in it.
+    """
+    path = (world.directory / directory).resolve()
+    home = (world.directory / store.location).resolve()
+    if path == home or home in path.parents:
+        raise UsageError(
+            f"`--record {directory}` is the baseline store, or lies in it; wanted a directory apart",
+            next_step="name another directory, or leave `--record` out to record in the store",
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return open_store(path)
+
+
+def keep_run(
+    document: RunDocument,
+    calibrations: Sequence[Calibration],
+    target: BaselineStore,
+    configuration: Configuration,
+    environ: Mapping[str, str],
+) -> None:
+    """Store a run with the bundles that its rows name.
+
+    Raises:
+        StoreError: it could not be stored; says where it is kept instead, and how it is sent.
+    """
+    bundles = _named_bundles(document, configuration)
+    elsewhere = artifact_of(environ)
+    try:
+        target.append(document, calibrations, bundles=bundles, elsewhere=elsewhere)
+    except StoreError as error:
+        kept = configuration.root / OWN_DIRECTORY / UNSENT
+        make_beside(kept)
+        open_store(kept).append(document, calibrations, bundles=bundles)
+        raise StoreError(
+            f"{error.message}; the run is kept in {kept}",
+            next_step=f"{error.next_step}; then `opsdebug baselines push --from {shlex.quote(str(kept))}`",
+        ) from error
+
+
+def _named_bundles(document: RunDocument, configuration: Configuration) -> list[bytes]:
+    place = BundlePlace.beside(configuration.root)
+    named = {*(seen.bundle for seen in document.observations), *(group.bundle for group in document.summary.groups)}
+    return [stored_bytes(place, sha256) for sha256 in sorted(set(place.all()) & named)]
