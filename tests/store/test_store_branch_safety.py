@@ -194,8 +194,8 @@ def test_nothing_that_a_configuration_plants_is_run(origin: bool, forge: Forge, 
 def test_the_trap_is_one(person: Person) -> None:
     trap = person.directory / "trap"
     person.plant(trap)
-    with pytest.raises(subprocess.CalledProcessError):
-        person.git("status")
+    around = {**os.environ, **NOT_THE_PERSON}
+    subprocess.run(["git", "-C", str(person.root), "status"], env=around, check=False, capture_output=True)
     assert Path(f"{trap}.sprung").exists()
 
 
