@@ -7,7 +7,7 @@ their run, where a directory is named for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsdebug_ci.github import Event, ci_context, read_event
@@ -165,7 +165,10 @@ def _judged(stage: _Stage, bench: Workbench, attempt: Attempt) -> RunDocument:
         memory = _memory(stage.location, world) if stage.believed else Memory()
         return replay_all(selection, bench, configuration, world, memory=memory, revision=revision, ci=ci)
     baseline = _baseline(stage)
-    return verify(selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci, attempt=attempt)
+    document = verify(
+        selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci, attempt=attempt
+    )
+    return replace(document, baseline_how=baseline.how)
 
 
 def _baseline(stage: _Stage) -> Baseline:

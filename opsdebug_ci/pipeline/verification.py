@@ -100,7 +100,6 @@ def verify(
         sources=_sources(wanted, configuration.root),
         notes=(*attempt.told(len(judged), len(planned)), *told.notes),
         baseline=baseline.known.commit,
-        baseline_how=baseline.how,
     )
 
 

@@ -46,7 +46,6 @@ def document(
     sources: tuple[OperatorSource, ...] = (),
     notes: tuple[str, ...] = (),
     baseline: str | None = None,
-    baseline_how: str = "",
 ) -> RunDocument:
     """The document of a run.
 
@@ -61,7 +60,6 @@ def document(
         sources: where operators are defined.
         notes: what a reader must know beside the cases.
         baseline: commit compared with, when there was one.
-        baseline_how: how it was found, or why there is none, in a sentence.
     """
     return RunDocument(
         schema=RUN_SCHEMA,
@@ -71,7 +69,6 @@ def document(
         next=(RUN_ALL,) if unchanged and not judgements else _next(record, judgements, summary),
         stage=None if record.stage is Stage.RUN else str(record.stage),
         baseline=baseline,
-        baseline_how=baseline_how,
         unchanged=unchanged,
         unavailable=unavailable,
         sources=sources,
