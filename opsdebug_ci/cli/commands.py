@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("opsdebug_ci.cli.compare", "Speed of two states of the code, in fresh processes of both."),
     "ci": ("opsdebug_ci.cli.ci", "One stage over the configured operators, gated and recorded."),
     "sql": ("opsdebug_ci.cli.sql", "SQL over the baseline store."),
+    "baselines": ("opsdebug_ci.cli.baselines", "The store: list, show, push, pull, verify, compact, prune, accept."),
     "report": ("opsdebug_ci.cli.report", "Render a stored run as text or markdown."),
     "selftest": ("opsdebug_ci.cli.selftest", "Planted wrong operators must be caught, right ones left alone."),
     "calibrate": ("opsdebug_ci.cli.calibrate", "Probe how fast this machine copies, multiplies and launches."),

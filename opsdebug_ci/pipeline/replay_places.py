@@ -15,10 +15,11 @@ from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace
 from opsdebug_ci.errors import BundleError, UsageError
 from opsdebug_ci.failures.bundle_reader import Bundle, parse_bundle, read_bundle
 from opsdebug_ci.model.bundle import BundleManifest
-from opsdebug_ci.pipeline.records import configured_store
+from opsdebug_ci.pipeline.records import NO_RECORDS, configured_store, read_records
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.bundles import only_match, stored_bytes
+from opsdebug_ci.store.elsewhere import bundles_elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +121,27 @@ def _named(name: str, configuration: Configuration, directory: Path, environ: Ma
             next_step="check the path; `opsdebug failures` lists what is stored",
         )
     everything = {found.sha256: found for found in every_bundle(configuration, environ)}
+    if not any(sha256.startswith(name.lower()) for sha256 in everything):
+        _told_elsewhere(name, configuration, environ)
     where = f"`{OWN_DIRECTORY}` and store `{configured_store(configuration, environ).location}`"
     return everything[only_match(everything, name, where)]
+
+
+def _told_elsewhere(name: str, configuration: Configuration, environ: Mapping[str, str] | None) -> None:
+    """Nothing, unless the store knows that the bundle is somewhere else.
+
+    Raises:
+        BundleError: it does; says where.
+    """
+    records = read_records(configured_store(configuration, environ), needed=False)
+    known = {} if records.root is NO_RECORDS else bundles_elsewhere(records.root, name)
+    if len(known) == 1:
+        ((sha256, place),) = known.items()
+        raise BundleError(
+            f"bundle {sha256[:12]} was too large for store `{configured_store(configuration, environ).location}`; it is "
+            f"in {place}",
+            next_step="fetch it from there, then `opsdebug replay FILE`",
+        )
 
 
 def _local(place: BundlePlace, sha256: str) -> Found:

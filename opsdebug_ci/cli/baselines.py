@@ -1,0 +1,117 @@
+"""`opsdebug baselines`: the store listed, shown, copied, packed, pruned, verified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from opsdebug_ci.cli.baselines_accept import accept_command
+from opsdebug_ci.cli.baselines_care import compact_command, prune_command, verify_command
+from opsdebug_ci.cli.baselines_import import import_command
+from opsdebug_ci.cli.counting import counting
+from opsdebug_ci.cli.options import config_option, json_option, store_option, world
+from opsdebug_ci.cli.output import log, tell
+from opsdebug_ci.cli.store_location import chosen_store
+from opsdebug_ci.model.baselines import BaselinesDocument
+from opsdebug_ci.report import encode
+from opsdebug_ci.report.baselines import baselines_text, run_text, store_text
+from opsdebug_ci.report.escape import plain
+
+LISTED = 20
+"""Runs that are listed where nobody asks for more."""
+
+
+@click.group()
+def command() -> int:
+    """Look after the baseline store: what is in it, where it is, how large it may grow."""
+    return 0
+
+
+@command.command("ls")
+@click.option("--limit", type=click.IntRange(min=1), default=LISTED, metavar="N", help="At most so many runs.")
+@store_option
+@config_option
+@json_option
+def list_command(limit: int, store: str | None, config: Path | None, as_json: bool) -> int:
+    """The newest runs."""
+    from opsdebug_ci.pipeline.store_overview import list_runs  # noqa: PLC0415 - duckdb: not needed for --help
+
+    with counting() as told:
+        document = list_runs(chosen_store(store, config), limit=limit, told=told)
+    return _told(document, baselines_text(document), as_json=as_json)
+
+
+@command.command("show")
+@click.argument("run", required=False)
+@store_option
+@config_option
+@json_option
+def show_command(run: str | None, store: str | None, config: Path | None, as_json: bool) -> int:
+    """One run, by its id or the beginning of it; without RUN the store itself, in numbers."""
+    from opsdebug_ci.pipeline.store_overview import show_run, show_store  # noqa: PLC0415 - as above
+
+    with counting() as told:
+        opened = chosen_store(store, config)
+        document = show_store(opened, told) if run is None else show_run(opened, run, told)
+    return _told(document, store_text(document) if run is None else run_text(document), as_json=as_json)
+
+
+@command.command("push")
+@click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="Store in a directory whose runs are sent; may be given several times.",
+)
+@store_option
+@config_option
+def push_command(sources: tuple[Path, ...], store: str | None, config: Path | None) -> int:
+    """Send runs that were kept in directories to the store: those of other jobs, or that could not be stored then.
+
+    What is there already is left alone. Runs of pull requests and acceptances are never sent.
+    """
+    from opsdebug_ci.pipeline.store_care import push_runs  # noqa: PLC0415 - as above
+
+    opened = chosen_store(store, config)
+    with counting() as told:
+        sent = push_runs(sources, opened, world(quiet=True), told)
+    for source, one in zip(sources, sent, strict=True):
+        left = f"; {one.unmerged:,} of pull requests left out" if one.unmerged else ""
+        there = f"; {one.known:,} were there already" if one.known else ""
+        tell(
+            f"{one.runs:,} runs and {one.bundles:,} bundles sent from {source} to {plain(opened.location)}{there}{left}"
+        )
+        for fault in one.faults:
+            log(f"{plain(fault.path)} {plain(fault.found)}")
+    tell("next: opsdebug baselines ls")
+    return 4 if any(one.faults for one in sent) else 0
+
+
+@command.command("pull")
+@store_option
+@config_option
+def pull_command(store: str | None, config: Path | None) -> int:
+    """Copy the store's rows to this machine, and say where: any tool that reads Parquet reads them there."""
+    from opsdebug_ci.pipeline.store_care import pull_store  # noqa: PLC0415 - as above
+
+    opened = chosen_store(store, config)
+    with counting() as told:
+        pulled = pull_store(opened, told)
+    if pulled.mirror.note:
+        log(plain(pulled.mirror.note))
+    tell(f"{pulled.runs:,} runs of {plain(opened.location)} in {pulled.mirror.root}")
+    tell("next: opsdebug sql")
+    return 4 if pulled.mirror.note else 0
+
+
+for _made_elsewhere in (verify_command, compact_command, prune_command, accept_command, import_command):
+    command.add_command(_made_elsewhere)
+
+
+def _told(document: BaselinesDocument, text: str, *, as_json: bool) -> int:
+    tell(encode(document).decode() if as_json else text, newline=True)
+    return 0
