@@ -101,10 +101,5 @@ def command(
     outcome = run_stage(selection, settings, world())
     for note in outcome.notes:
         log(note)
-    again = {
-        "--config": None if config is None else str(config),
-        "--python": python,
-        "--timeout": timeout,
-        "--store": store,
-    }
+    again = {"--config": str(config) if config else None, "--python": python, "--timeout": timeout, "--store": store}
     return show(respelled(outcome.document, again), as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)
