@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -15,18 +15,24 @@ import click
 from opsdebug_ci.bundle.durable import whole_file
 from opsdebug_ci.cli.answer_text import csv_text, json_text, table_text
 from opsdebug_ci.cli.options import config_option, json_option, store_option
-from opsdebug_ci.cli.output import tell
+from opsdebug_ci.cli.output import log, tell
 from opsdebug_ci.cli.store_location import store_rows
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.report.table import aligned
 
 if TYPE_CHECKING:
+    from opsdebug_ci.store.heads import FileFault
     from opsdebug_ci.store.query import StoreListing
+
+    Faults = tuple[FileFault, ...]
 
 TABLE, CSV, JSON, PARQUET = "table", "csv", "json", "parquet"
 
 STANDARD_OUTPUT = "-"
 """What `--output` calls it."""
+
+INCOMPLETE = 4
+"""Exit code of an answer from which damaged files were left out."""
 
 PIECE_BYTES = 1 << 20
 """Bytes of a finished file that are copied at once."""
@@ -58,12 +64,21 @@ def command(
     _check_place(form, output, asked=query is not None)
     location = store_rows(store, config)
     if query is None:
-        tell(_listing(sql.tables(location), as_json=form == JSON))
-    elif output in (None, STANDARD_OUTPUT):
-        _tell_answer(location, query, form, timeout)
-    else:
-        _write_answer(location, query, form, timeout, Path(str(output)))
-    return 0
+        listing = sql.tables(location)
+        tell(_listing(listing, as_json=form == JSON))
+        return _remark(listing.faults)
+    if output in (None, STANDARD_OUTPUT):
+        return _remark(_tell_answer(location, query, form, timeout))
+    return _remark(_write_answer(location, query, form, timeout, Path(str(output))))
+
+
+def _remark(faults: Sequence[FileFault]) -> int:
+    """Name what was left out; the exit code that says whether anything was."""
+    for fault in faults:
+        log(f"left out: `{fault.path}` {fault.found}")
+    if faults:
+        log("  next: `opsdebug baselines verify` says what to do about it")
+    return INCOMPLETE if faults else 0
 
 
 def _form(form: str | None, *, as_json: bool) -> str:
@@ -96,26 +111,23 @@ def _writable(path: Path) -> bool:
     return there and path.parent.is_dir() and os.access(path.parent, os.W_OK)
 
 
-def _tell_answer(location: Path, query: str, form: str, timeout: float | None) -> None:
+def _tell_answer(location: str | os.PathLike[str], query: str, form: str, timeout: float | None) -> Faults:
     if form != PARQUET:
-        for text in _text(location, query, form, timeout):
-            tell(text, newline=False)
-        return
+        return _spell(location, query, form, timeout, lambda text: tell(text, newline=False))
     with tempfile.TemporaryFile() as file:
-        _write_parquet(location, query, file, timeout)
+        faults = _write_parquet(location, query, file, timeout)
         file.seek(0)
         while piece := file.read(PIECE_BYTES):
             tell(piece, newline=False)
+        return faults
 
 
-def _write_answer(location: Path, query: str, form: str, timeout: float | None, path: Path) -> None:
+def _write_answer(location: str | os.PathLike[str], query: str, form: str, timeout: float | None, path: Path) -> Faults:
     try:
         with whole_file(path) as file:
             if form == PARQUET:
-                _write_parquet(location, query, file, timeout)
-                return
-            for text in _text(location, query, form, timeout):
-                file.write(text.encode())
+                return _write_parquet(location, query, file, timeout)
+            return _spell(location, query, form, timeout, lambda text: file.write(text.encode()))
     except OSError as error:
         raise UsageError(
             f"cannot write `{path}`: got `{error.strerror or error}`; wanted a file that can be written",
@@ -123,22 +135,26 @@ def _write_answer(location: Path, query: str, form: str, timeout: float | None, 
         ) from error
 
 
-def _write_parquet(location: Path, query: str, file: BinaryIO, timeout: float | None) -> None:
+def _write_parquet(location: str | os.PathLike[str], query: str, file: BinaryIO, timeout: float | None) -> Faults:
     from opsdebug_ci.store.answers import write_parquet  # noqa: PLC0415 - pyarrow: as above
 
-    write_parquet(location, query, file, timeout)
+    return write_parquet(location, query, file, timeout)
 
 
-def _text(location: Path, query: str, form: str, timeout: float | None) -> Iterator[str]:
+def _spell(
+    location: str | os.PathLike[str], query: str, form: str, timeout: float | None, write: Callable[[str], object]
+) -> Faults:
     from opsdebug_ci.store.answers import answering, distinct  # noqa: PLC0415 - duckdb: as above
 
     with answering(location, query, timeout) as answer:
-        if form == CSV:
-            yield from csv_text(answer.columns, answer.pieces)
-        elif form == JSON:
-            yield from json_text(distinct(answer.columns), answer.pieces)
-        else:
-            yield table_text(answer.columns, [row for rows in answer.pieces for row in rows])
+        if form == TABLE:
+            write(table_text(answer.columns, [row for rows in answer.pieces for row in rows]))
+            return answer.faults
+        csv = form == CSV
+        texts = csv_text(answer.columns, answer.pieces) if csv else json_text(distinct(answer.columns), answer.pieces)
+        for text in texts:
+            write(text)
+        return answer.faults
 
 
 def _listing(listing: StoreListing, *, as_json: bool) -> str:

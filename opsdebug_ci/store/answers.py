@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opsdebug_ci.errors import QueryError
+from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.query import question
 
 ROWS_AT_A_TIME = 10_000
@@ -38,6 +39,9 @@ class Answer:
     pieces: Iterator[Sequence[tuple[object, ...]]]
     """The rows, some at a time; can be gone through once."""
 
+    faults: tuple[FileFault, ...]
+    """Damaged files of the tables it asks, which are left out."""
+
 
 @contextmanager
 def answering(location: str | os.PathLike[str], sql: str, timeout_s: float | None = None) -> Iterator[Answer]:
@@ -52,13 +56,18 @@ def answering(location: str | os.PathLike[str], sql: str, timeout_s: float | Non
         QueryError: as of `query`, or the time was over.
         StoreError: there is no store, or a file of it cannot be read.
     """
-    with question(location, sql) as asked, _within(asked.connection, timeout_s):
+    # NOTE: rows that were handed out cannot be taken back, so files without a recorded hash are decoded beforehand.
+    with question(location, sql, decode=True) as asked, _within(asked.connection, timeout_s):
         asked.connection.execute(asked.sql)
         names = tuple(str(column[0]) for column in asked.connection.description or [])
-        yield Answer(columns=names, pieces=iter(lambda: asked.connection.fetchmany(ROWS_AT_A_TIME), []))
+        yield Answer(
+            columns=names, pieces=iter(lambda: asked.connection.fetchmany(ROWS_AT_A_TIME), []), faults=asked.faults
+        )
 
 
-def write_parquet(location: str | os.PathLike[str], sql: str, sink: BinaryIO, timeout_s: float | None = None) -> None:
+def write_parquet(
+    location: str | os.PathLike[str], sql: str, sink: BinaryIO, timeout_s: float | None = None
+) -> tuple[FileFault, ...]:
     """Write the answer of one SELECT as Parquet, with DuckDB's types; HUGEINT, which Parquet lacks, as DECIMAL(38, 0).
 
     Args:
@@ -67,17 +76,21 @@ def write_parquet(location: str | os.PathLike[str], sql: str, sink: BinaryIO, ti
         sink: where to.
         timeout_s: as of `answering`.
 
+    Returns:
+        Damaged files of the tables it asks, which are left out.
+
     Raises:
         QueryError: as of `answering`, or a column is of a type that Parquet does not have.
         StoreError: there is no store, or a file of it cannot be read.
     """
-    with question(location, sql) as asked, _within(asked.connection, timeout_s), _in_terms_of_duckdb():
+    with question(location, sql, decode=True) as asked, _within(asked.connection, timeout_s), _in_terms_of_duckdb():
         reader = asked.connection.sql(asked.sql).to_arrow_reader(GROUP_ROWS)
         names = distinct(reader.schema.names)
         schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
         with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
             for batch in reader:
                 writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema), GROUP_ROWS)
+        return asked.faults
 
 
 def distinct(names: Sequence[str]) -> list[str]:

@@ -103,6 +103,9 @@ class StoreListing:
     tables: tuple[TableListing, ...]
     """Every table and view."""
 
+    faults: tuple[FileFault, ...]
+    """Damaged files, whose rows are not counted."""
+
     macros: tuple[Macro, ...]
     """Every function."""
 
@@ -165,10 +168,12 @@ def tables(location: str | os.PathLike[str]) -> StoreListing:
     ]
     # Names are ours: tables and views of this package.
     counts = " union all ".join(f"select '{name}', count(*) from {name}" for name, _ in described)  # noqa: S608 - names of our own views
-    by_name = {str(name): int(str(rows)) for name, rows in query(location, counts).rows}
+    counted = query(location, counts)
+    by_name = {str(name): int(str(rows)) for name, rows in counted.rows}
     return StoreListing(
         location=os.fspath(location),
         tables=tuple(TableListing(name=name, comment=comment, rows=by_name[name]) for name, comment in described),
+        faults=counted.faults,
         macros=MACROS,
         examples=EXAMPLES,
     )
