@@ -12,6 +12,7 @@ from opsdebug_ci.cli.counting import counting
 from opsdebug_ci.cli.options import config_option, store_option, world
 from opsdebug_ci.cli.output import log, tell
 from opsdebug_ci.cli.store_location import chosen_store
+from opsdebug_ci.errors import UsageError
 from opsdebug_ci.plan.quantity import MEMORY_EXPECTED, memory_bytes
 from opsdebug_ci.report.escape import plain
 
@@ -25,23 +26,24 @@ _UNITS = {"d": 1, "w": 7}
 """Days per unit of an age."""
 
 
-def _age(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:
+def _age(context: click.Context, parameter: click.Parameter, value: str | None) -> timedelta | None:  # noqa: ARG001 - click's interface
     """An age in days or weeks."""
     if value is None:
         return None
     text = value.strip().lower()
     number, unit = (text[:-1], text[-1:]) if text[-1:] in _UNITS else (text, "d")
     if not number.isdecimal() or not 0 < int(number) * _UNITS[unit] < timedelta.max.days:
-        wanted = "wanted a number of days or weeks, e.g. 400d or 52w"
-        raise click.BadParameter(f"got `{value}`; {wanted}", ctx=context, param=parameter)
+        raise UsageError(
+            f"`--older-than` is `{value}`; wanted a number of days or weeks", next_step="write e.g. 400d or 52w"
+        )
     return timedelta(days=int(number) * _UNITS[unit])
 
 
-def _size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+def _size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:  # noqa: ARG001 - as above
     """An amount of memory, in bytes."""
     found = memory_bytes(value)
     if value is not None and found is None:
-        raise click.BadParameter(f"got `{value}`; wanted {MEMORY_EXPECTED}", ctx=context, param=parameter)
+        raise UsageError(f"`--max-size` is `{value}`; wanted {MEMORY_EXPECTED}", next_step="write e.g. 1GiB")
     return found
 
 
