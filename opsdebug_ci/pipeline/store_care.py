@@ -84,8 +84,8 @@ def prune_store(store: BaselineStore, going: Retention, world: World, told: Told
     except FileNotFoundError as error:
         raise StoreError(
             f"`{error.filename}` of store `{store.location}` went while it was read; wanted a store that nobody else "
-            "compacts or prunes; nothing was removed",
-            next_step="prune again",
+            "compacts or prunes",
+            next_step="prune again: what went until then is gone, everything else is as it was",
         ) from error
 
 
@@ -104,7 +104,13 @@ def push_runs(sources: Sequence[Path], store: BaselineStore, world: World, told:
                 f"`--from {source.location}` is the store itself; wanted another directory",
                 next_step="name the directory that runs were kept in, or set `store` to where they should go",
             )
-    return [transfer(source, store, told) for source in opened]
+    try:
+        return [transfer(source, store, told) for source in opened]
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"`{error.filename}` went while it was read; wanted a store that nobody compacts or prunes",
+            next_step="push again: what was sent by then is there",
+        ) from error
 
 
 def pull_store(store: BaselineStore, told: Told = untold) -> Pulled:

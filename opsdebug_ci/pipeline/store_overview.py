@@ -8,7 +8,7 @@ from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.baselines import BASELINES_SCHEMA, BaselinesDocument, StoredRunRow
 from opsdebug_ci.store.backend import Told, untold
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.inventory import Inventory, take_inventory
+from opsdebug_ci.store.inventory import Inventory, entries_below, take_inventory
 from opsdebug_ci.store.layout import read_bundle_path
 from opsdebug_ci.store.marker import read_format_version
 from opsdebug_ci.store.overview import stored_runs, table_sizes
@@ -59,8 +59,9 @@ def show_run(store: BaselineStore, prefix: str, told: Told = untold) -> Baseline
 def _document(
     store: BaselineStore, inventory: Inventory, runs: Sequence[StoredRunRow], note: str, next_: Sequence[str]
 ) -> BaselinesDocument:
-    entries, contents = store.backend.entries(), inventory.contents
-    bundles = [entry.size_bytes for entry in entries if read_bundle_path(entry.path) is not None]
+    contents = inventory.contents
+    # NOTE: where the store is out of reach, its copy answers, which has no bundles.
+    bundles = [] if note else [e.size_bytes for e in store.backend.entries() if read_bundle_path(e.path) is not None]
     faults = [f"`{fault.path}` {fault.found}; it is left out" for fault in inventory.faults]
     return BaselinesDocument(
         schema=BASELINES_SCHEMA,
@@ -68,11 +69,11 @@ def _document(
         format_version=read_format_version(inventory.root) or 0,
         run_count=len(contents.run_ids),
         runs=tuple(runs),
-        tables=table_sizes(contents, entries),
+        tables=table_sizes(contents, entries_below(inventory.root)),
         packs=len(contents.heads),
         bundles=len(bundles),
         bundle_bytes=sum(bundles),
         leftover_files=len(contents.superseded) + len(contents.unfinished),
-        notes=(*([note] if note else []), *faults),
+        notes=(*([f"{note}, which has no bundles"] if note else []), *faults),
         next=tuple(next_),
     )

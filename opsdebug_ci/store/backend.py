@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 Told = Callable[[str, int, int], None]
@@ -39,6 +40,10 @@ class StoreEntry:
 
     size_bytes: int
     """Its size."""
+
+    written_at: datetime | None = field(default=None, compare=False)
+    """When it was put there, by the clock of the place; None: files of one addition appear together there, so that none
+    is ever seen without the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,7 +85,10 @@ class Bucket:
         """Objects below the prefix, or below one folder of it, in the order of paths."""
         found = self._persist("list", lambda files: _list(files, self._key(folder), deep=True))
         start = len(self._location.base) + 1
-        return tuple(StoreEntry(path=path[start:], size_bytes=size) for path, size in sorted(found))
+        return tuple(
+            StoreEntry(path=one.path[start:], size_bytes=one.size or 0, written_at=one.mtime)
+            for one in sorted(found, key=lambda one: str(one.path))
+        )
 
     def names(self) -> frozenset[str]:
         """Objects and folders directly below the prefix. Raises StoreError when there is no such bucket, too."""
@@ -93,7 +96,7 @@ class Bucket:
         deep = self._location.scheme == "gs"
         found = self._persist("list", lambda files: _list(files, self._key(""), deep=deep))
         start = len(self._location.base) + 1
-        return frozenset(path[start:].partition("/")[0] for path, _ in found)
+        return frozenset(one.path[start:].partition("/")[0] for one in found)
 
     def _put(self, one: tuple[str, bytes]) -> None:
         path, data = one
@@ -215,7 +218,8 @@ def _remove(files: Any, key: str) -> None:
         _nothing_there(error)
 
 
-def _list(files: Any, key: str, *, deep: bool) -> list[tuple[str, int]]:
+def _list(files: Any, key: str, *, deep: bool) -> list[Any]:
+    """What pyarrow tells of each object, and of each folder unless `deep`."""
     from pyarrow import fs  # noqa: PLC0415 - as in `connect`
 
     try:
@@ -223,7 +227,7 @@ def _list(files: Any, key: str, *, deep: bool) -> list[tuple[str, int]]:
     except OSError as error:
         _nothing_there(error)
         return []
-    return [(one.path, one.size or 0) for one in found if one.type is fs.FileType.File or not deep]
+    return [one for one in found if one.type is fs.FileType.File or not deep]
 
 
 def _nothing_there(error: OSError) -> None:

@@ -1,22 +1,23 @@
 """Few files instead of many: which runs of a store become packs, and how the packs take their place.
 
 Decides by month: runs with files of their own, and packs that are still small, become packs of at most so many bytes.
-The new pack is added whole before anything is removed, so a reader sees every run once at every moment (`contents`), and
-a writer is never waited for: what it adds meanwhile is not touched.
+The new pack is added whole before anything is removed, so a reader sees every run once at every moment (`contents`),
+and a writer is never waited for: what it adds meanwhile is not touched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
-from opsdebug_ci.store.backend import Backend, Told, untold
-from opsdebug_ci.store.contents import ROOT_TABLE, Contents
+from opsdebug_ci.store.backend import Backend, StoreEntry, Told, untold
+from opsdebug_ci.store.contents import OWN_TABLES, ROOT_TABLE, Contents
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import Inventory, take_inventory
 from opsdebug_ci.store.layout import PACK_PREFIX, read_table_path
 from opsdebug_ci.store.packing import Packed, Selected, pack
+from opsdebug_ci.store.schema import TABLES
 
 FEWEST = 10
 """Runs with files of their own in one month before they are packed: fewer cost a query a hundredth of a second."""
@@ -26,7 +27,10 @@ MOST_BYTES = 64 * 1024 * 1024
 memory while they are sorted. A pack of more than half of it is left as it is."""
 
 ABANDONED_DAYS = 30
-"""Age from which files of a run without its `runs` file belong to nobody: no run takes longer."""
+"""Age from which files of a run without its `runs` file belong to nobody: nobody takes longer to add one."""
+
+_KNOWN = {table.name for table in TABLES}
+"""Tables of this program; what a newer one keeps in others is not ours to remove."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,7 @@ class Compaction:
     """Files removed, those among them that earlier compactions left."""
 
     faults: tuple[FileFault, ...]
-    """Damaged files, whose runs were left as they are."""
+    """Files that are damaged, or that only a newer program knows: their runs were left as they are."""
 
 
 def compact(
@@ -68,7 +72,7 @@ def compact(
     *,
     today: date,
     entropy: str,
-    rules: CompactionRules = CompactionRules(),  # noqa: B008 - a frozen value
+    rules: CompactionRules = CompactionRules(),
     told: Told = untold,
 ) -> Compaction:
     """Pack what can be packed, and remove what packs stand for.
@@ -81,10 +85,11 @@ def compact(
         told: who hears how many packs are made.
 
     Raises:
-        StoreError: a file cannot be read, or the place cannot be written.
+        StoreError: the place cannot be read or written.
     """
     inventory = take_inventory(backend.mirror().root)
-    sizes = {entry.path: entry.size_bytes for entry in backend.entries()}
+    entries = backend.entries()
+    sizes = {entry.path: entry.size_bytes for entry in entries}
     chosen = list(select(inventory.contents, sizes, rules, f"{today:%Y%m%d}-{entropy}"))
     packed: list[Packed] = []
     for number, selected in enumerate(chosen):
@@ -97,10 +102,10 @@ def compact(
             backend.exchange(made.files, files_of_sources(inventory.contents, made.sources))
         packed.append(made)
     told("packs made", len(chosen), len(chosen))
-    leftover = (*inventory.contents.superseded, *abandoned(inventory.contents, today))
-    if leftover:
-        backend.exchange((), leftover)
-    return _told_of(inventory, packed, leftover)
+    left = leftover(inventory.contents, entries, today)
+    if left:
+        backend.exchange((), left)
+    return _told_of(inventory, packed, left)
 
 
 def select(contents: Contents, sizes: Mapping[str, int], rules: CompactionRules, label: str) -> Iterator[Selected]:
@@ -121,18 +126,32 @@ def select(contents: Contents, sizes: Mapping[str, int], rules: CompactionRules,
 
 def files_of_sources(contents: Contents, sources: frozenset[str]) -> tuple[str, ...]:
     """Paths of all files of some runs and packs, those that make them visible first."""
-    paths = [file.path for files in contents.live.values() for file in files if file.path.name in sources]
+    of_runs = (files for table, files in contents.live.items() if table not in OWN_TABLES)
+    paths = [file.path for files in of_runs for file in files if file.path.name in sources]
     return tuple(str(path) for path in sorted(paths, key=lambda path: (path.table != ROOT_TABLE, str(path))))
 
 
-def abandoned(contents: Contents, today: date) -> tuple[str, ...]:
-    """Paths of runs and packs that were never finished, and never will be."""
-    found = [(path, read_table_path(path)) for path in contents.unfinished]
-    return tuple(
-        path
-        for path, read in found
-        if read is not None and (today - date.fromisoformat(read.day)).days > ABANDONED_DAYS
-    )
+def leftover(contents: Contents, entries: Sequence[StoreEntry], today: date) -> tuple[str, ...]:
+    """Paths of which nothing is lost when they go: what packs stand for, and what was never finished and never will be.
+
+    Args:
+        contents: what is in a store.
+        entries: its files.
+        today: the day, in UTC.
+    """
+    written = {entry.path: entry.written_at for entry in entries}
+    # NOTE: the day of its directory says nothing of the age of a file: runs of long ago are sent, imported and packed.
+    old = [
+        path for path in contents.unfinished if path in written and _days(path, written[path], today) > ABANDONED_DAYS
+    ]
+    return tuple(path for path in (*contents.superseded, *old) if path.partition("/")[0] in _KNOWN)
+
+
+def _days(path: str, written: datetime | None, today: date) -> int:
+    """Age of a file; where files of one addition appear together, that of its run will do."""
+    found = read_table_path(path)
+    day = "" if found is None else found.day
+    return (today - (date.fromisoformat(day) if written is None else written.date())).days
 
 
 def _weights(contents: Contents, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -164,11 +183,12 @@ def _groups(names: Sequence[str], weights: Mapping[str, int], most: int) -> Iter
         yield group
 
 
-def _told_of(inventory: Inventory, packed: Sequence[Packed], leftover: Sequence[str]) -> Compaction:
+def _told_of(inventory: Inventory, packed: Sequence[Packed], left: Sequence[str]) -> Compaction:
     contents = inventory.contents
-    before = sum(map(len, contents.live.values())) + len(contents.superseded) + len(contents.unfinished)
+    there = (*contents.superseded, *contents.unfinished, *contents.unreadable)
+    before = sum(map(len, contents.live.values())) + len(there)
     made = [one for one in packed if one.files]
-    gone = sum(len(files_of_sources(contents, one.sources)) for one in made) + len(leftover)
+    gone = sum(len(files_of_sources(contents, one.sources)) for one in made) + len(left)
     return Compaction(
         packs=len(made),
         runs=sum(len(one.runs) for one in made),

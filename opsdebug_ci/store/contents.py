@@ -1,10 +1,10 @@
 """Which files of a store count: the runs that are whole, and where the rows of each of them lie.
 
 A run is there when its file of table `runs` is. A *pack* holds the rows of many runs in one file per table; it is there
-when its file of table `runs` is, and from then on the runs it holds are read from it and from nowhere else. Its head (in
-the metadata of that file) names those runs, and the packs it stands for, which no longer count. So whoever compacts adds
-a pack first and removes what it stands for afterwards, and a reader sees every run once at every moment, also when the
-removing never happened.
+when its file of table `runs` is, and from then on the runs it holds are read from it and from nowhere else. Its head
+(in the metadata of that file) names those runs, and the packs it stands for, which no longer count. So whoever compacts
+adds a pack first and removes what it stands for afterwards, and a reader sees every run once at every moment, also when
+the removing never happened.
 
 Two packs made at the same time may hold the same runs; the older one has them, and the rows of the other are left out.
 
@@ -89,6 +89,9 @@ class Contents:
     unfinished: tuple[str, ...]
     """Paths of runs and packs without a file in `runs`: cut short, or being written at this moment."""
 
+    unreadable: tuple[str, ...] = ()
+    """Paths of packs that do not say what they hold, because their file in `runs` is damaged: nobody removes them."""
+
     bundles: tuple[str, ...] = ()
     """sha256 of the bundles."""
 
@@ -143,12 +146,16 @@ def read_contents(paths: Iterable[str], heads: Sequence[PackHead]) -> Contents:
     counting: dict[str, list[LiveFile]] = {}
     superseded: list[str] = []
     unfinished: list[str] = []
+    unreadable: list[str] = []
     known = {head.name for head in heads}
+    mute = {path.name for path in found.tables if path.table == ROOT_TABLE and path.packed} - known
     for path in sorted(found.tables, key=lambda path: (path.table != ROOT_TABLE, str(path))):
         if path.table in OWN_TABLES or path.name in live or path.name in singles:
             counting.setdefault(path.table, []).append(LiveFile(path=path, without=without.get(path.name, frozenset())))
         elif path.name in packed or path.name in replaced or path.name in known:
             superseded.append(str(path))
+        elif path.name in mute:
+            unreadable.append(str(path))
         else:
             unfinished.append(str(path))
     return Contents(
@@ -157,6 +164,7 @@ def read_contents(paths: Iterable[str], heads: Sequence[PackHead]) -> Contents:
         singles=singles,
         superseded=tuple(superseded),
         unfinished=tuple(unfinished),
+        unreadable=tuple(unreadable),
         bundles=tuple(sorted(found.bundles)),
         strangers=tuple(sorted(found.strangers)),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from opsdebug_ci.errors import StoreError
@@ -51,8 +52,8 @@ def take_inventory(root: Path) -> Inventory:
             continue
         except OSError as error:
             raise StoreError(
-                f"cannot list store `{root}`: got `{error.strerror}` at `{error.filename}`; wanted a directory this user "
-                "can read",
+                f"cannot list store `{root}`: got `{error.strerror}` at `{error.filename}`; wanted a directory this "
+                "user can read",
                 next_step="check the permissions of the store",
             ) from error
         if found is not None:
@@ -73,9 +74,12 @@ def entries_below(root: Path) -> tuple[StoreEntry, ...]:
     found = []
     for path in sorted(paths_below(root)):
         try:
-            found.append(StoreEntry(path=path, size_bytes=(root / path).stat().st_size))
+            stat = (root / path).stat()
         except FileNotFoundError:
             continue
+        # NOTE: copies of stores may bring times of change from elsewhere, but not the time at which they were put here.
+        written = datetime.fromtimestamp(max(stat.st_mtime, stat.st_ctime), timezone.utc)
+        found.append(StoreEntry(path=path, size_bytes=stat.st_size, written_at=written))
     return tuple(found)
 
 

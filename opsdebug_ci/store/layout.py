@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 
 MARKER = "opsdebug-store.json"
 """Its name, at the root of every store."""
 
 PARTITION = "date"
-"""Hive partition of every table: the UTC day the run started, or the first day of its month in a pack. Not stored inside
-the files."""
+"""Hive partition of every table: the UTC day the run started, or the first day of its month in a pack. Not stored
+inside the files."""
 
 SUFFIX = ".parquet"
 
@@ -65,7 +66,9 @@ class TablePath:
 def read_table_path(path: str) -> TablePath | None:
     """What a path says; None when it is not one of a table's file."""
     found = _TABLE_PATH.fullmatch(path)
-    return TablePath(table=found["table"], day=found["day"], name=found["name"]) if found else None
+    if not found or not _is_day(found["day"]):
+        return None
+    return TablePath(table=found["table"], day=found["day"], name=found["name"])
 
 
 def bundle_path(sha256: str) -> str:
@@ -77,3 +80,11 @@ def read_bundle_path(path: str) -> str | None:
     """sha256 of the bundle a path is of; None when it is not one of a bundle."""
     found = _BUNDLE_PATH.fullmatch(path)
     return found["sha256"] if found and found["sha256"].startswith(found["start"]) else None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,21 +1,26 @@
 """Runs and bundles removed from a store for good.
 
 Decides the order: what is left of earlier compactions first, so that nothing of it comes back when the pack that stands
-for it goes; packs without those runs before the packs they stand for; bundles last, so that no row names what is gone.
+for it goes; packs without those runs before the packs they stand for; bundles last, and only those that no run names by
+then, so that no row names what is gone. One pack after the other, so that no more than one is held in memory.
+
+A compaction at the same time may bring a run back, which is then pruned the next time; its bundles stay until then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from opsdebug_ci.store.backend import Backend, StoreFile, Told, untold
-from opsdebug_ci.store.compaction import abandoned, files_of_sources
+from opsdebug_ci.store.backend import Backend, Told, untold
+from opsdebug_ci.store.compaction import files_of_sources, leftover
+from opsdebug_ci.store.contents import ROOT_TABLE
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import take_inventory
 from opsdebug_ci.store.layout import PACK_PREFIX, bundle_path
 from opsdebug_ci.store.packing import Selected, pack
-from opsdebug_ci.store.retention import Retention
+from opsdebug_ci.store.retention import Retention, named_bundles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,8 @@ class Pruning:
     """Files removed, bundles included."""
 
     faults: tuple[FileFault, ...]
-    """Damaged files: the packs they belong to stay as they are, with what was to go."""
+    """Files that are damaged, or that only a newer program knows: the packs they belong to stay as they are, with what
+    was to go. While it cannot be told which bundles they name, none goes."""
 
 
 def prune(backend: Backend, going: Retention, *, today: date, entropy: str, told: Told = untold) -> Pruning:
@@ -46,29 +52,38 @@ def prune(backend: Backend, going: Retention, *, today: date, entropy: str, told
         told: who hears how far it is.
 
     Raises:
-        StoreError: a file cannot be read, or the place cannot be written.
-        FileNotFoundError: another compaction or pruning ran meanwhile.
+        StoreError: the place cannot be read or written.
+        FileNotFoundError: another compaction or pruning ran meanwhile; what was not removed by then is still there.
     """
     inventory = take_inventory(backend.mirror().root)
     contents, runs = inventory.contents, frozenset(going.runs)
-    added: list[StoreFile] = []
-    faults: list[FileFault] = []
-    sources = runs & set(contents.singles)
-    done = set(sources)
+    singles = runs & set(contents.singles)
+    removed = [*leftover(contents, backend.entries(), today), *files_of_sources(contents, singles)]
+    if removed:
+        backend.exchange((), removed)
+    done, faults = set(singles), list(going.faults)
     touched = [head for head in contents.heads.values() if head.runs & runs]
     for number, head in enumerate(touched):
         told("packs written anew", number, len(touched))
-        path = next(file.path for file in contents.live["runs"] if file.path.name == head.name)
+        path = next(file.path for file in contents.live[ROOT_TABLE] if file.path.name == head.name)
         name = f"{PACK_PREFIX}{today:%Y%m%d}-{entropy}-{number:04d}"
         made = pack(inventory, Selected(name=name, day=path.day, sources=frozenset([head.name]), without=runs))
         faults += made.faults
-        if not made.faults:
-            added += made.files
-            sources |= made.sources
+        if made.sources:
+            gone = files_of_sources(contents, made.sources)
+            backend.exchange(made.files, gone)
+            removed += gone
             done |= head.runs & runs
-    bundles = [bundle_path(sha256) for sha256 in going.bundles] if done == runs else []
-    leftover = (*contents.superseded, *abandoned(contents, today))
-    removed = (*leftover, *files_of_sources(contents, frozenset(sources)), *bundles)
-    if added or removed:
-        backend.exchange(added, removed)
-    return Pruning(runs=len(done), bundles=len(bundles), files=len(removed), faults=tuple(faults))
+    bundles = _unnamed(backend, going.bundles)
+    if bundles:
+        backend.exchange((), bundles)
+    return Pruning(runs=len(done), bundles=len(bundles), files=len(removed) + len(bundles), faults=tuple(faults))
+
+
+def _unnamed(backend: Backend, going: Sequence[str]) -> list[str]:
+    """Paths of the bundles that no run names now; one added meanwhile may, or one that could not be removed."""
+    if not going:
+        return []
+    named = named_bundles(backend.mirror().root)
+    staying = frozenset[str]().union(*named.by_run.values())
+    return [] if named.faults else [bundle_path(sha256) for sha256 in going if sha256 not in staying]

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from opsdebug_ci.store.causes import recorded_causes
+from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.query import query
 
 _RUNS = """
@@ -81,6 +82,20 @@ class Retention:
     needed: tuple[str, ...] = ()
     """Ids of runs beyond the limits that stay because they are needed."""
 
+    faults: tuple[FileFault, ...] = ()
+    """Damaged files: which bundles they name cannot be told, so none goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedBundles:
+    """Which bundles the runs of a store name."""
+
+    by_run: Mapping[str, frozenset[str]]
+    """Run id -> sha256."""
+
+    faults: tuple[FileFault, ...]
+    """Files that may name others, and cannot be read."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Needs:
@@ -102,8 +117,10 @@ def retention(root: Path, limits: Limits, now: datetime, bundle_bytes: Mapping[s
         now: the time ages are counted from.
         bundle_bytes: size of every stored bundle by sha256.
     """
-    needs, named = _needs(root, now), _named(root)
+    # NOTE: runs first, so that what each of them names is known, whatever is added meanwhile.
     rows = query(root, _RUNS).rows
+    needs, names = _needs(root, now), named_bundles(root)
+    named = names.by_run
     owner = {sha256: run_id for run_id, *_ in rows for sha256 in named.get(str(run_id), ()) if sha256 in bundle_bytes}
     owned: dict[str, int] = {}
     for sha256, run_id in owner.items():
@@ -121,10 +138,15 @@ def retention(root: Path, limits: Limits, now: datetime, bundle_bytes: Mapping[s
     ]
     staying_bytes = sum(bundle_bytes.values()) - sum(owned.values())
     found = beyond(stored, limits, now, staying_bytes)
-    kept = {one.run_id for one in stored} - set(found.runs)
-    staying = needs.bundles.union(*(named.get(run_id, frozenset()) for run_id in kept))
-    going = frozenset[str]().union(*(named.get(run_id, frozenset()) for run_id in found.runs)) - staying
-    return Retention(runs=found.runs, bundles=tuple(sorted(going & set(bundle_bytes))), needed=found.needed)
+    gone = set(found.runs)
+    staying = needs.bundles.union(*(bundles for run_id, bundles in named.items() if run_id not in gone))
+    going = frozenset[str]().union(*(named.get(run_id, frozenset()) for run_id in gone)) - staying
+    return Retention(
+        runs=found.runs,
+        bundles=() if names.faults else tuple(sorted(going & set(bundle_bytes))),
+        needed=found.needed,
+        faults=names.faults,
+    )
 
 
 def beyond(stored: Sequence[StoredSize], limits: Limits, now: datetime, other_bytes: int = 0) -> Retention:
@@ -153,12 +175,13 @@ def beyond(stored: Sequence[StoredSize], limits: Limits, now: datetime, other_by
     return Retention(runs=tuple(gone), needed=tuple(needed))
 
 
-def _named(root: Path) -> dict[str, frozenset[str]]:
-    """Run -> sha256 of the bundles it names."""
+def named_bundles(root: Path) -> NamedBundles:
+    """Which bundles the runs of the store in directory `root` name; superseded attempts do, too."""
+    answer = query(root, _NAMED)
     found: dict[str, set[str]] = {}
-    for run_id, sha256 in query(root, _NAMED).rows:
+    for run_id, sha256 in answer.rows:
         found.setdefault(str(run_id), set()).add(str(sha256))
-    return {run_id: frozenset(named) for run_id, named in found.items()}
+    return NamedBundles(by_run={run_id: frozenset(named) for run_id, named in found.items()}, faults=answer.faults)
 
 
 def _needs(root: Path, now: datetime) -> _Needs:

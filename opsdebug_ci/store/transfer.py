@@ -7,20 +7,39 @@ stay where they are, and so do acceptances: whoever may run code in a pull reque
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from opsdebug_ci.errors import BundleError, StoreError
+import pyarrow.compute as pc
+
+from opsdebug_ci.errors import BundleError, InternalError, StoreError
 from opsdebug_ci.store.backend import StoreFile, Told, untold
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.column import StoredRun
+from opsdebug_ci.store.contents import ROOT_TABLE
+from opsdebug_ci.store.encoding import READ_BACK, decode_run, rows_of
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import Inventory, take_inventory
 from opsdebug_ci.store.layout import bundle_path
 from opsdebug_ci.store.query import query
-from opsdebug_ci.store.recall import recall
+from opsdebug_ci.store.schema import TABLES
+from opsdebug_ci.store.sources import TableRows, files_by_name, read_source
+from opsdebug_ci.store.table_file import TableReader
 
 BATCH = 50
-"""Runs added at once: on a branch each addition is a commit and a push, and a batch is held in memory."""
+"""Runs added at once at most: on a branch each addition is a commit and a push."""
+
+BATCH_BYTES = 64 * 1024 * 1024
+"""Bytes after which no further run joins a batch, which is held in memory with its bundles."""
+
+TOO_LARGE = "it was too large for this store when the run was sent here from another one"
+"""Where a bundle is that only the store it came from holds."""
+
+DAMAGED = "it was damaged in the store that the run was sent here from"
+"""Where a bundle is that does not hash to its name."""
+
+NO_RUN = (KeyError, TypeError, ValueError, AttributeError, StoreError, InternalError)
+"""What reading back rows raises that no program of ours wrote, and writing what was read back."""
 
 _MERGED = """
     select id from runs_files where pull_request is null and event not like 'pull_request%' and event <> 'merge_group'
@@ -48,30 +67,45 @@ class Transfer:
     """What could not be read, and is left out."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Carried:
+    """A run that can be added to the target, or not."""
+
+    files: Sequence[StoreFile] = ()
+    """Its files in the order they must appear; none: it is left out."""
+
+    bundles: int = 0
+    """How many of them are bundles."""
+
+    faults: Sequence[FileFault] = ()
+    """What could not be read."""
+
+
 def transfer(source: BaselineStore, target: BaselineStore, told: Told = untold) -> Transfer:
     """Bring every run of `source` that is part of the project's history into `target`.
 
     Raises:
         StoreError: one of them cannot be reached, or `target` cannot be written.
+        FileNotFoundError: somebody compacts or prunes `source` meanwhile; what was added by then is whole.
     """
     inventory = take_inventory(source.mirror(told).root)
     there = take_inventory(target.mirror(told).root).contents.run_ids if target.exists() else frozenset[str]()
     merged = [str(run_id) for (run_id,) in query(inventory.root, _MERGED).rows]
     missing = [run_id for run_id in merged if run_id not in there]
     faults = list(inventory.faults)
-    added = bundles = 0
-    for begin in range(0, len(missing), BATCH):
-        told("runs sent", begin, len(missing))
-        batch: list[StoreFile] = []
-        for run_id in missing[begin : begin + BATCH]:
-            files, carried, found = _files(source, target, inventory, run_id)
-            batch += files
-            bundles += carried
-            faults += found
-            added += bool(files)
-        if batch:
+    added = bundles = done = 0
+    batch: list[StoreFile] = []
+    for done, carried in enumerate(_carried(source, target, inventory, missing), 1):
+        told("runs sent", done, len(missing))
+        batch += carried.files
+        bundles += carried.bundles
+        faults += carried.faults
+        added += bool(carried.files)
+        if done % BATCH == 0 or sum(len(file.data) for file in batch) > BATCH_BYTES:
             target.backend.add(batch)
-    told("runs sent", len(missing), len(missing))
+            batch = []
+    if batch:
+        target.backend.add(batch)
     return Transfer(
         runs=added,
         known=len(merged) - len(missing),
@@ -81,28 +115,52 @@ def transfer(source: BaselineStore, target: BaselineStore, told: Told = untold) 
     )
 
 
-def _files(
-    source: BaselineStore, target: BaselineStore, inventory: Inventory, run_id: str
-) -> tuple[list[StoreFile], int, list[FileFault]]:
-    """Files of one run in the order they must appear, how many bundles are among them, and what could not be read."""
+def _carried(
+    source: BaselineStore, target: BaselineStore, inventory: Inventory, run_ids: Sequence[str]
+) -> Iterator[_Carried]:
+    """What becomes of runs, those of one pack after the other."""
+    readers = {table.name: TableReader(inventory.root, table) for table in TABLES}
+    by_name: dict[str, list[str]] = {}
+    for run_id in run_ids:
+        holder = inventory.contents.holder(run_id)
+        by_name.setdefault(run_id if holder is None else holder.name, []).append(run_id)
+    for name, files in files_by_name(inventory, frozenset(by_name)):
+        read = read_source(inventory, readers, name, files)
+        for number, run_id in enumerate(by_name[name]):
+            if isinstance(read, FileFault):
+                yield _Carried(faults=() if number else [read])
+            else:
+                yield _carried_run(source, target, read, run_id)
+
+
+def _carried_run(source: BaselineStore, target: BaselineStore, rows: TableRows, run_id: str) -> _Carried:
+    own = {
+        table.name: rows_of(table, found)
+        for table in READ_BACK
+        if table.name in rows and (found := rows[table.name].filter(pc.field(_identity(table.name)) == run_id)).num_rows
+    }
     try:
-        stored = recall(inventory, run_id)
-    except StoreError as error:
-        return [], 0, [FileFault(path=f"run {run_id}", found=f"is left out: {error.message}")]
-    if stored is None:
-        return [], 0, [FileFault(path=f"run {run_id}", found="went while it was read")]
-    bundles, faults = _bundles(source, stored)
-    return target.files(stored, bundles), len(bundles), faults
+        stored = decode_run(own)
+        bundles, faults = _bundles(source, stored)
+        lost = {**stored.bundles_elsewhere, **dict.fromkeys(faults, DAMAGED)}
+        files = target.files(replace(stored, bundles_elsewhere=lost), bundles, TOO_LARGE)
+        return _Carried(files=files, bundles=len(bundles), faults=tuple(faults.values()))
+    except NO_RUN as error:
+        return _Carried(faults=[FileFault(path=f"run {run_id}", found=f"is none of ours: {error}")])
 
 
-def _bundles(source: BaselineStore, stored: StoredRun) -> tuple[list[bytes], list[FileFault]]:
-    """The bundles that a run names, as far as the store it comes from has them."""
+def _identity(table: str) -> str:
+    return "id" if table == ROOT_TABLE else "run_id"
+
+
+def _bundles(source: BaselineStore, stored: StoredRun) -> tuple[list[bytes], dict[str, FileFault]]:
+    """The bundles that a run names, as far as the store it comes from has them; sha256 -> what is wrong with others."""
     document = stored.document
     named = {*(seen.bundle for seen in document.observations), *(group.bundle for group in document.summary.groups)}
-    found, faults = [], []
+    found, faults = [], {}
     for sha256 in sorted(name for name in named if name is not None and source.has_bundle(name)):
         try:
             found.append(source.bundle(sha256))
-        except (BundleError, StoreError) as error:
-            faults.append(FileFault(path=bundle_path(sha256), found=f"is left out: {error.message}"))
+        except (BundleError, StoreError) as error:  # noqa: PERF203 - one damaged bundle is not all of them
+            faults[sha256] = FileFault(path=bundle_path(sha256), found=f"is left out: {error.message}")
     return found, faults
