@@ -141,8 +141,8 @@ def share_for_performance(selection: Selection, configuration: Configuration) ->
 def attempt_key(selection: Selection, bench: Workbench, configuration: Configuration, revision: Revision) -> str | None:
     """What attempts must have in common; None: which code this is cannot be told.
 
-    Budget, gate, store and where the run is recorded are left out: they change nothing in what is observed, and somebody
-    who has run out of time may allow more.
+    Budget, gate, store and where the run is recorded are left out: they change nothing in what is observed, and
+    somebody who has run out of time may allow more.
     """
     store = configuration.store_directory
     written = (store, selection.record_in and selection.record_in.absolute())

@@ -137,9 +137,9 @@ def _told_elsewhere(name: str, configuration: Configuration, environ: Mapping[st
     known = {} if records.root is NO_RECORDS else bundles_elsewhere(records.root, name)
     if len(known) == 1:
         ((sha256, place),) = known.items()
+        store = configured_store(configuration, environ)
         raise BundleError(
-            f"bundle {sha256[:12]} was too large for store `{configured_store(configuration, environ).location}`; it is "
-            f"in {place}",
+            f"bundle {sha256[:12]} was too large for store `{store.location}`; it is in {place}",
             next_step="fetch it from there, then `opsdebug replay FILE`",
         )
 
