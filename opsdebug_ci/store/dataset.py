@@ -32,6 +32,10 @@ UNOPENED = pa.py_buffer(b"not opened")
 all gets an error, not an empty table."""
 
 
+ORDER = (runs.TABLE, *(table for table in TABLES if table is not runs.TABLE))
+"""Tables as they are read: `runs` says what the files of the others must be."""
+
+
 class DamagedFileError(StoreError):
     """Rows of a file of which no hash is recorded could not be read."""
 
@@ -43,11 +47,28 @@ class TableRows:
     table: Table
     """Which."""
 
-    whole: pads.Dataset
-    """Those of files of which every row counts."""
+    reader: TableReader
+    """Who opened its files."""
 
-    partial: Mapping[frozenset[str], pads.Dataset]
-    """Runs whose rows do not count -> those of files that hold such runs."""
+    files: tuple[OpenedFile, ...] | None
+    """Files whose rows count, by path; None: they were not opened."""
+
+    @property
+    def whole(self) -> pads.Dataset:
+        """Rows of the files of which every row counts."""
+        if self.files is None:
+            unopened = [self.reader.format.make_fragment(UNOPENED)]
+            return pads.FileSystemDataset(unopened, self.reader.schema, self.reader.format)
+        return self.reader.dataset([one for one in self.files if not one.file.without])
+
+    @property
+    def partial(self) -> Mapping[frozenset[str], pads.Dataset]:
+        """Runs whose rows do not count -> rows of the files that hold them, and others."""
+        found: dict[frozenset[str], list[OpenedFile]] = {}
+        for one in self.files or ():
+            if one.file.without:
+                found.setdefault(one.file.without, []).append(one)
+        return {without: self.reader.dataset(files) for without, files in found.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,21 +125,21 @@ def store_rows(root: Path, touched: frozenset[str], *, decode: bool = False) -> 
 def _rows(inventory: Inventory, touched: frozenset[str], *, decode: bool) -> StoreRows:
     faults = [fault for fault in inventory.faults if fault.path.split("/")[0] in touched]
     readers = {table.name: TableReader(inventory.root, table) for table in TABLES}
-    opened: dict[str, Sequence[OpenedFile]] = {}
+    opened: dict[str, tuple[OpenedFile, ...]] = {}
     recorded = _Recorded(facts={}, names=frozenset(), days={})
-    # NOTE: `runs` first: it says what the files of the others must be.
-    for table in sorted(TABLES, key=lambda table: table is not runs.TABLE):
+    for table in ORDER:
         if table.name not in touched:
             continue
         expected = _expectations(inventory, table, recorded, decode=decode)
         found = [*expected.faults, *_opened(readers[table.name], expected.files)]
-        opened[table.name] = [one for one in found if isinstance(one, OpenedFile)]
+        opened[table.name] = tuple(one for one in found if isinstance(one, OpenedFile))
         faults += [one for one in found if isinstance(one, FileFault)]
         if table is runs.TABLE and touched != {runs.TABLE.name}:
             recorded = _recorded(inventory, readers[table.name], opened[table.name])
-    tables = [_table_rows(table, readers[table.name], opened.get(table.name)) for table in TABLES]
     return StoreRows(
-        tables=tuple(sorted(tables, key=lambda rows: rows.table is not runs.TABLE)),
+        tables=tuple(
+            TableRows(table=table, reader=readers[table.name], files=opened.get(table.name)) for table in ORDER
+        ),
         faults=tuple(sorted(faults, key=lambda fault: fault.path)),
     )
 
@@ -211,15 +232,3 @@ def _facts(told: Row) -> FileFacts:
         size_bytes=-1 if told["size_bytes"] is None else told["size_bytes"],
         rows=-1 if told["rows"] is None else told["rows"],
     )
-
-
-def _table_rows(table: Table, reader: TableReader, opened: Sequence[OpenedFile] | None) -> TableRows:
-    if opened is None:
-        unopened = [reader.format.make_fragment(UNOPENED)]
-        return TableRows(table=table, whole=pads.FileSystemDataset(unopened, reader.schema, reader.format), partial={})
-    by_absent: dict[frozenset[str], list[OpenedFile]] = {}
-    for one in opened:
-        by_absent.setdefault(one.file.without, []).append(one)
-    whole = by_absent.pop(frozenset(), [])
-    partial = {without: reader.dataset(files) for without, files in by_absent.items()}
-    return TableRows(table=table, whole=reader.dataset(whole), partial=partial)

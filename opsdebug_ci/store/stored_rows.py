@@ -1,0 +1,151 @@
+"""Every row of a store, decoded and counted, run by run and table by table.
+
+Decides that no row may be missing that a run recorded, nor be there twice, also in packs. One table is read at a time,
+a batch of rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opsdebug_ci.store.backend import Told
+from opsdebug_ci.store.column import Table
+from opsdebug_ci.store.dataset import ORDER, TableRows, store_rows
+from opsdebug_ci.store.heads import FileFault
+from opsdebug_ci.store.inventory import Inventory
+from opsdebug_ci.store.layout import TablePath
+from opsdebug_ci.store.soundness import identity_column
+from opsdebug_ci.store.table_file import OpenedFile
+from opsdebug_ci.store.tables import runs
+
+DOING = "files of {} read"
+"""What is being done."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckedRows:
+    """What was read so far, and what is wrong with it."""
+
+    files: int = 0
+    """Files."""
+
+    rows: int = 0
+    """Rows of them that count."""
+
+    runs: int = 0
+    """Runs."""
+
+    named: dict[str, str] = field(default_factory=dict)
+    """sha256 of every bundle that a row says to be in the store -> path of the row's file."""
+
+    recorded: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Table -> run -> rows it recorded."""
+
+    recording: set[str] = field(default_factory=set)
+    """Runs that recorded their files; older ones did not."""
+
+    faults: list[FileFault] = field(default_factory=list)
+    """What is wrong."""
+
+
+def check_rows(inventory: Inventory, told: Told) -> CheckedRows:
+    """Read every row of a store.
+
+    Raises:
+        StoreError: the directory cannot be read, or does not hold still.
+    """
+    checked = CheckedRows()
+    for table in ORDER:
+        if table.name not in inventory.contents.live and table.name not in checked.recorded:
+            continue
+        stored = store_rows(inventory.root, frozenset({runs.TABLE.name, table.name}), decode=True)
+        by_name = {rows.table.name: rows for rows in stored.tables}
+        checked.faults += stored.faults
+        counted = _count(by_name[table.name], checked, told)
+        if table is runs.TABLE:
+            checked.runs = sum(counted.values())
+        elif table.of_run:
+            wrong = {
+                run for run in checked.recording if counted[run] != checked.recorded.get(table.name, {}).get(run, 0)
+            }
+            checked.faults += _miscounted(table, by_name[runs.TABLE.name], wrong, counted, checked) if wrong else ()
+    return checked
+
+
+def _count(rows: TableRows, checked: CheckedRows, told: Told) -> Counter[str]:
+    """Rows of every run that count; what cannot be read becomes a fault."""
+    counted: Counter[str] = Counter()
+    files = rows.files or ()
+    for number, opened in enumerate(files):
+        told(DOING.format(rows.table.name), number, len(files))
+        checked.files += 1
+        for batch in _batches(rows, opened):
+            if isinstance(batch, FileFault):
+                checked.faults.append(batch)
+                continue
+            found = _runs_in(batch, rows.table, opened)
+            counted.update(found)
+            checked.rows += batch.num_rows if identity_column(rows.table) is None else sum(found.values())
+            checked.named.update(dict.fromkeys(_bundles_in(batch), str(opened.file.path)))
+            _record(batch, checked)
+    told(DOING.format(rows.table.name), len(files), len(files))
+    return counted
+
+
+def _batches(rows: TableRows, opened: OpenedFile) -> Iterator[pa.RecordBatch | FileFault]:
+    """Every row of a file, decoded; and what is wrong with it, where it cannot be."""
+    try:
+        yield from opened.fragment.to_batches(schema=rows.reader.schema)
+    except (OSError, pa.ArrowException) as error:
+        yield FileFault(path=str(opened.file.path), found=f"cannot be read: {error}")
+
+
+def _runs_in(batch: pa.RecordBatch, table: Table, opened: OpenedFile) -> Mapping[str, int]:
+    """Rows of each run that count."""
+    identity = identity_column(table)
+    if identity is None:
+        return {}
+    told = pc.value_counts(batch[identity]).to_pylist()
+    return {row["values"]: row["counts"] for row in told if row["values"] not in opened.file.without}
+
+
+def _bundles_in(batch: pa.RecordBatch) -> set[str]:
+    """sha256 of the bundles that rows of table `failures` say to be in the store."""
+    if "bundle_elsewhere" not in batch.schema.names:
+        return set()
+    here = pc.and_(pc.is_valid(batch["bundle"]), pc.is_null(batch["bundle_elsewhere"]))
+    return {str(sha256) for sha256 in batch.filter(here)["bundle"].to_pylist()}
+
+
+def _record(batch: pa.RecordBatch, checked: CheckedRows) -> None:
+    """Keep what rows of table `runs` say of their other files."""
+    if "files" not in batch.schema.names:
+        return
+    for row in batch.select(["id", "files"]).to_pylist():
+        if row["files"] is not None:
+            checked.recording.add(row["id"])
+            for facts in row["files"]:
+                checked.recorded.setdefault(facts["table"], {})[row["id"]] = facts["rows"] or 0
+
+
+def _miscounted(
+    table: Table, root: TableRows, wrong: set[str], counted: Counter[str], checked: CheckedRows
+) -> Iterator[FileFault]:
+    """Runs of which more or fewer rows are there than they recorded, if they are there still and no damaged file of
+    theirs explains it."""
+    damaged = {fault.path for fault in checked.faults}
+    for opened in root.files or ():
+        path = TablePath(table=table.name, day=opened.file.path.day, name=opened.file.path.name)
+        if str(path) in damaged:
+            continue
+        there = opened.fragment.to_table(root.reader.schema, columns=["id"])["id"].to_pylist()
+        for run in sorted(wrong.intersection(there) - opened.file.without):
+            recorded = checked.recorded.get(table.name, {}).get(run, 0)
+            yield FileFault(
+                path=str(path), found=f"holds {counted[run]:,} rows of run `{run}`; it recorded {recorded:,}"
+            )
