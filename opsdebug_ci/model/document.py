@@ -44,8 +44,8 @@ class OutputDocument:
     """None: nothing could be compared."""
 
     bad_region: Region | None = None
-    """Smallest region that holds every element beyond the tolerance; None: the output did not fail, or the store, which
-    does not keep it, was asked."""
+    """Smallest region that holds every element beyond the tolerance; None: the output did not fail, or the run was
+    stored by an older program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

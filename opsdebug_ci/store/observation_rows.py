@@ -23,6 +23,7 @@ from opsdebug_ci.model import (
     WorstElement,
     Zone,
 )
+from opsdebug_ci.model.region import Span
 from opsdebug_ci.model.wire import from_json
 from opsdebug_ci.store.case_columns import case_cells, read_case
 from opsdebug_ci.store.column import Row
@@ -105,6 +106,7 @@ def _output_columns(output: OutputDocument) -> dict[str, Any]:
         "kind": output.kind,
         "shape": list(output.shape),
         "output_dtype": output.dtype,
+        "bad_region": to_struct(output.bad_region),
     }
     return columns if output.accuracy is None else {**columns, **_accuracy_columns(output.name, output.accuracy)}
 
@@ -139,12 +141,14 @@ def _accuracy_columns(output: str, accuracy: Accuracy) -> dict[str, Any]:
 
 
 def _read_output(row: Row) -> OutputDocument:
+    region = row["bad_region"]
     return OutputDocument(
         name=row["output"],
         kind=row["kind"],
         shape=tuple(row["shape"]),
         dtype=row["output_dtype"],
         accuracy=None if row["compared"] is None else _read_accuracy(row),
+        bad_region=None if region is None else tuple(Span(**span) for span in region),
     )
 
 

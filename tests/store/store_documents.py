@@ -37,6 +37,7 @@ from opsdebug_ci.model import (
     WorstElement,
     Zone,
 )
+from opsdebug_ci.model.region import Span
 from opsdebug_ci.model.timing import Clocks
 
 MACHINE = Machine(
@@ -184,7 +185,14 @@ def full_document() -> RunDocument:
         ),
     )
     right = OutputDocument(name="values", kind="exact", shape=(), dtype="bfloat16", accuracy=accuracy("values"))
-    broken = OutputDocument(name="indices", kind="index", shape=(0, 3), dtype="int64", accuracy=wrong)
+    broken = OutputDocument(
+        name="indices",
+        kind="index",
+        shape=(0, 3),
+        dtype="int64",
+        accuracy=wrong,
+        bad_region=(Span(first=0, last=0), Span(first=1, last=2)),
+    )
     absent = OutputDocument(name="extra", kind="exact", shape=(1,), dtype="bool", accuracy=None)
     failed = replace(
         plain.observations[1],
@@ -220,7 +228,14 @@ def full_document() -> RunDocument:
         ci=CiContext(key="o/r/7/test/full@2of8", attempt=2, event="push", pull_request=12),
     )
     group = Group(
-        fingerprint="f1", cause=Cause.TAIL_MASK, operator="softmax", count=1, cases=("softmax-1",), statement="the tail"
+        fingerprint="f1",
+        cause=Cause.TAIL_MASK,
+        operator="softmax",
+        count=1,
+        cases=("softmax-1",),
+        statement="the tail",
+        bundle="ab" * 32,
+        replay="opsdebug replay abababababab",
     )
     return RunDocument(
         schema="opsdebug.run/1",

@@ -237,7 +237,7 @@ def calm(document: RunDocument) -> RunDocument:
 
 def performances() -> st.SearchStrategy[PerformanceDocument]:
     """Any at all: every field any value of its type, NaN aside, which equals nothing."""
-    return _of_type(PerformanceDocument).map(_told_apart)
+    return any_value(PerformanceDocument).map(_told_apart)
 
 
 def _told_apart(document: PerformanceDocument) -> PerformanceDocument:
@@ -249,7 +249,8 @@ def _told_apart(document: PerformanceDocument) -> PerformanceDocument:
     return replace(document, comparison=replace(run, comparisons=changes, controls=controls))
 
 
-def _of_type(hint: Any) -> st.SearchStrategy[Any]:
+def any_value(hint: Any) -> st.SearchStrategy[Any]:
+    """Any value of a type that a stored document is made of, NaN aside."""
     scalars: dict[Any, st.SearchStrategy[Any]] = {
         int: st.integers(-(2**63), 2**63 - 1),
         float: st.floats(allow_nan=False),
@@ -263,11 +264,11 @@ def _of_type(hint: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         hints = typing.get_type_hints(hint)
-        return st.builds(hint, **{field.name: _of_type(hints[field.name]) for field in fields(hint)})
+        return st.builds(hint, **{field.name: any_value(hints[field.name]) for field in fields(hint)})
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
-        return st.one_of(*map(_of_type, arguments))
+        return st.one_of(*map(any_value, arguments))
     if origin is tuple:
-        return st.lists(_of_type(arguments[0]), max_size=2).map(tuple)
+        return st.lists(any_value(arguments[0]), max_size=2).map(tuple)
     assert issubclass(origin, Mapping)
-    return st.dictionaries(_of_type(arguments[0]), _of_type(arguments[1]), max_size=2)
+    return st.dictionaries(any_value(arguments[0]), any_value(arguments[1]), max_size=2)

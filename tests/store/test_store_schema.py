@@ -9,7 +9,7 @@ import pytest
 
 import opsdebug_ci
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.store.column import Table, sql_type
+from opsdebug_ci.store.column import Column, Table, sql_type
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
 from opsdebug_ci.store.schema_page import BEGIN, END, main, render, updated
 
@@ -29,6 +29,66 @@ def test_a_name_that_carries_a_unit_agrees_with_it(table: Table) -> None:
     for column in table.columns:
         wanted = [unit for suffix, unit in units.items() if column.name.endswith(suffix)]
         assert wanted in ([], [column.unit])
+
+
+ORDINALS = frozenset(
+    [
+        "attempt",
+        "calibration",
+        "case_index",
+        "comparison",
+        "exit_code",
+        "launch",
+        "launches",
+        "max_abs_index",
+        "order_seed",
+        "output_index",
+        "position",
+        "pull_request",
+        "seed",
+        "samples",
+    ]
+)
+"""Last words of names of whole numbers that count or number things by themselves: they have no unit."""
+
+PURE = frozenset({"cosine", "exponent"})
+"""Last words of names of real numbers that are pure numbers by their definition."""
+
+
+def needs_unit(column: Column) -> bool:
+    """A column whose type or name says that it measures something."""
+    kind = column.type
+    if pa.types.is_list(kind):
+        kind = kind.value_type
+    elif pa.types.is_map(kind):
+        kind = kind.item_type
+    if pa.types.is_timestamp(kind):
+        return True
+    if pa.types.is_floating(kind):
+        return not any(column.name.endswith(word) for word in PURE)
+    return pa.types.is_integer(kind) and not any(column.name.endswith(word) for word in ORDINALS)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_what_measures_something_has_a_unit(table: Table) -> None:
+    assert [column.name for column in table.columns if needs_unit(column) and not column.unit] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "expected"),
+    [
+        ("duration_ns", pa.int64(), True),
+        ("load", pa.float64(), True),
+        ("shape", pa.list_(pa.int64()), True),
+        ("counts", pa.map_(pa.string(), pa.int64()), True),
+        ("accepted_at", pa.timestamp("us", tz="UTC"), True),
+        ("seed", pa.int64(), False),
+        ("cosine", pa.float64(), False),
+        ("cpu", pa.string(), False),
+    ],
+)
+def test_what_needs_a_unit_is_told_by_type_and_name(name: str, kind: pa.DataType, expected: bool) -> None:
+    assert needs_unit(Column(name=name, type=kind, comment="")) is expected
 
 
 def test_runs_is_written_last_and_every_other_table_points_at_it() -> None:

@@ -16,6 +16,9 @@ from opsdebug_ci.store.column import FLAG, INTEGER, INTEGERS, REAL, TEXT, Column
 from opsdebug_ci.store.observation_rows import observation_rows, read_observation
 from opsdebug_ci.store.struct import FINDING
 
+SPAN = pa.struct([("first", INTEGER), ("last", INTEGER)])
+"""Model value `Span`; the last index belongs to it."""
+
 MISMATCH = pa.struct([("expected", TEXT), ("actual", TEXT), ("count", INTEGER), ("first_index", INTEGERS)])
 """Model value `ClassMismatch`."""
 
@@ -71,6 +74,12 @@ OUTPUT_COLUMNS = (
     Column(name="class_mismatches", type=pa.list_(MISMATCH), comment="disallowed pairs of number classes"),
     Column(name="worst", type=WORST, comment="element with the largest error relative to its tolerance"),
     Column(name="bound", type=TEXT, comment="which bound decided, in words"),
+    Column(
+        name="bad_region",
+        type=pa.list_(SPAN),
+        comment="per axis the first and last index of the smallest region that holds every element beyond the "
+        "tolerance; null: it did not fail, older files",
+    ),
 )
 
 

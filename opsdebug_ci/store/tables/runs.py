@@ -72,6 +72,7 @@ GROUP = pa.struct(
         ("separators", TEXTS),
         ("umbrella", FLAG),
         ("bundle", TEXT),
+        ("replay", TEXT),
         ("boundary", TEXT),
         ("members", TEXTS),
         ("identity", IDENTITY),
