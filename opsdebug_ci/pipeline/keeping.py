@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
 from opsdebug_ci.errors import StoreError, UsageError
 from opsdebug_ci.github import artifact_of
-from opsdebug_ci.model import Calibration, RunDocument
+from opsdebug_ci.model import Calibration, OperatorSource, RunDocument
 from opsdebug_ci.pipeline.world import World
-from opsdebug_ci.plan import Configuration
+from opsdebug_ci.plan import Configuration, work_tree
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.bundles import stored_bytes
@@ -53,6 +54,7 @@ def keep_run(
         StoreError: it could not be stored; says where it is kept instead, and how it is sent.
     """
     bundles = _named_bundles(document, configuration)
+    document = portable(document, work_tree(configuration.root) or configuration.root)
     elsewhere = artifact_of(environ)
     try:
         target.append(document, calibrations, bundles=bundles, elsewhere=elsewhere)
@@ -64,6 +66,25 @@ def keep_run(
             f"{error.message}; the run is kept in {kept}",
             next_step=f"{error.next_step}; then `opsdebug baselines push --from {shlex.quote(str(kept))}`",
         ) from error
+
+
+def portable(document: RunDocument, top: Path) -> RunDocument:
+    """The document without paths of this machine: operators are where they are in the repository, or just in a file of
+    some name where that lies elsewhere. A store is read for years, by others, elsewhere.
+
+    Args:
+        document: with absolute paths.
+        top: of the work tree.
+    """
+    return replace(document, sources=tuple(_inside(source, top.resolve()) for source in document.sources))
+
+
+def _inside(source: OperatorSource, top: Path) -> OperatorSource:
+    path = Path(source.file)
+    if not path.is_absolute():
+        return source
+    inside = path.resolve().is_relative_to(top)
+    return replace(source, file=path.resolve().relative_to(top).as_posix() if inside else path.name)
 
 
 def _named_bundles(document: RunDocument, configuration: Configuration) -> list[bytes]:
