@@ -15,7 +15,6 @@ from enum import Enum
 from opsdebug_ci.store.backend import Backend, StoreEntry, Told, untold
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import Inventory, take_inventory
-from opsdebug_ci.store.layout import read_table_path
 from opsdebug_ci.store.stored_bundles import check_bundles
 from opsdebug_ci.store.stored_rows import check_rows
 
@@ -120,7 +119,8 @@ def verify(backend: Backend, *, today: date, told: Told = untold) -> Verificatio
     inventory = take_inventory(mirror.root)
     rows = check_rows(inventory, told)
     bundles, bundle_faults = check_bundles(backend, rows.named, told)
-    faults = _distinct([*_unreadable(inventory), *rows.faults, *bundle_faults])
+    ignored = set(_ignored(inventory))
+    faults = {fault for fault in (*inventory.faults, *rows.faults, *bundle_faults) if fault not in ignored}
     return Verification(
         location=backend.location,
         note=mirror.note,
@@ -128,7 +128,10 @@ def verify(backend: Backend, *, today: date, told: Told = untold) -> Verificatio
         rows=rows.rows,
         runs=rows.runs,
         bundles=bundles,
-        remarks=(*map(_damaged, faults), *_leftovers(inventory, backend.entries(), today)),
+        remarks=(
+            *map(_damaged, sorted(faults, key=lambda fault: (fault.path, fault.found))),
+            *_leftovers(inventory, backend.entries(), today),
+        ),
     )
 
 
@@ -157,12 +160,6 @@ def _leftover(path: str, found: str, remedy: str) -> Remark:
     return Remark(severity=Severity.LEFTOVER, path=path, found=found, remedy=remedy)
 
 
-def _unreadable(inventory: Inventory) -> Iterator[FileFault]:
-    """Files that a reader would read if they were what they are named."""
-    ignored = set(_ignored(inventory))
-    return (fault for fault in inventory.faults if fault not in ignored)
-
-
 def _ignored(inventory: Inventory) -> Sequence[FileFault]:
     """What is no file of a store: by its name, or because it is a link."""
     strangers = set(inventory.contents.strangers)
@@ -173,7 +170,3 @@ def _ignored(inventory: Inventory) -> Sequence[FileFault]:
         or not (inventory.root / fault.path).is_file()
         or (inventory.root / fault.path).is_symlink()
     ]
-
-
-def _distinct(faults: Sequence[FileFault]) -> list[FileFault]:
-    return sorted(set(faults), key=lambda fault: (fault.path, fault.found))
