@@ -16,7 +16,10 @@ from opsdebug_ci.store.tables.acceptances import read_acceptance
 
 _ACCEPTED = "select fingerprint from accepted(?::timestamptz) where fingerprint is not null"
 
-_IN_FORCE = "from accepted(?::timestamptz)"
+_IN_FORCE = """
+    from accepted(?::timestamptz)
+    where accepted_at is not null and accepted_by <> '' and reason <> '' and (fingerprint <> '' or operator <> '')
+"""
 
 _OPERATORS = "select operator from accuracy union select operator from comparisons order by 1"
 
@@ -41,8 +44,7 @@ def first_seen(location: str | os.PathLike[str]) -> Mapping[str, datetime]:
 def acceptances_in_force(location: str | os.PathLike[str], now: datetime) -> tuple[Acceptance, ...]:
     """The newest acceptance of each failure, and of how fast each operator is, that counts; none without a store.
 
-    Raises:
-        InternalError: one contradicts itself.
+    Rows that do not say who, when and why are left out: no program of ours wrote them.
     """
     if not open_store(location).exists():
         return ()

@@ -16,7 +16,7 @@ from store_documents import run_document
 from opsdebug_ci.errors import InternalError, StoreError
 from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.encoding import encode_acceptance, rows_of
+from opsdebug_ci.store.encoding import encode_acceptance, encode_rows, rows_of
 from opsdebug_ci.store.history import acceptances_in_force, accepted_fingerprints, recorded_operators
 from opsdebug_ci.store.query import query
 from opsdebug_ci.store.series import accepted_levels
@@ -169,3 +169,11 @@ def test_people_ask_for_what_counts_now(tmp_path: Path) -> None:
 def test_without_a_store_nothing_is_known(tmp_path: Path) -> None:
     assert acceptances_in_force(tmp_path / "none", START) == ()
     assert recorded_operators(tmp_path / "none") == ()
+
+
+def test_a_row_that_nobody_signed_does_not_stop_the_others(tmp_path: Path) -> None:
+    open_store(tmp_path).accept(PLAIN)
+    unsigned = {"id": "x", "fingerprint": "v2:f2", "accepted_at": START, "reason": "'; drop table runs; --"}
+    path = tmp_path / "acceptances" / "date=2026-11-01" / "x.parquet"
+    path.write_bytes(encode_rows(acceptances.TABLE, [unsigned]))
+    assert acceptances_in_force(tmp_path, START) == (PLAIN,)
