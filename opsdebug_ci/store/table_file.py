@@ -33,6 +33,10 @@ PIECE_BYTES = 1 << 20
 TEXT_ONCE = pa.dictionary(pa.int32(), TEXT)
 """How text is read: each distinct value once, which halves the time of an aggregate over millions of rows."""
 
+SOUGHT = "operator"
+"""Column that is read as plain text: Arrow leaves out row groups by their smallest and largest value only so. A query
+about one operator of 30 takes a third of the time for it, one about all of them twice."""
+
 FOOTER_END = 8
 """Bytes after a footer: its length, and the magic word."""
 
@@ -127,7 +131,10 @@ class TableReader:
     def __init__(self, root: Path, table: Table) -> None:
         self._root = root
         self._table = table
-        fields = [pa.field(field.name, TEXT_ONCE if field.type == TEXT else field.type) for field in table.schema]
+        fields = [
+            pa.field(field.name, TEXT_ONCE if field.type == TEXT and field.name != SOUGHT else field.type)
+            for field in table.schema
+        ]
         self.schema: pa.Schema = pa.schema([*fields, pa.field(PARTITION, pa.date32())])
         self.format = pads.ParquetFileFormat(
             dictionary_columns=[field.name for field in fields if field.type == TEXT_ONCE],

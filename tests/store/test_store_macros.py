@@ -13,6 +13,7 @@ from store_performance import comparison_run, performance
 from opsdebug_ci.model import RunDocument, Stage
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.compaction import CompactionRules, compact
 from opsdebug_ci.store.macros import MACROS, Macro
 from opsdebug_ci.store.query import query
 
@@ -196,9 +197,10 @@ def test_failures_at_a_commit(tmp_path: Path) -> None:
     assert query(tmp_path, asked, ("",)).rows == ()
 
 
-def test_the_day_is_that_of_the_run_whatever_the_directory_says(tmp_path: Path) -> None:
-    add(tmp_path, run_document("add:fail/f1", "r1", day="2026-11-29"))
-    for path in list(tmp_path.glob("*/date=2026-11-29")):
-        path.rename(path.with_name("date=2026-11-01"))
-    for table in ("runs", "accuracy", "failures"):
-        assert query(tmp_path, f"select date from {table}").rows == ((date(2026, 11, 29),),)
+def test_the_day_is_that_of_the_run_in_a_pack_as_well(tmp_path: Path) -> None:
+    add(tmp_path, run_document("add:fail/f1", "r1", day="2026-11-03"), run_document("add:fail/f1", "r2"))
+    compact(open_store(tmp_path).backend, today=date(2027, 6, 1), entropy="e", rules=CompactionRules(fewest=2))
+    assert [path.parent.name for path in tmp_path.glob("accuracy/*/*.parquet")] == ["date=2026-11-01"]
+    for table, run in (("runs", "id"), ("accuracy", "run_id"), ("failures", "run_id")):
+        days = query(tmp_path, f"select {run}, date from {table} order by 1").rows
+        assert days == (("r1", date(2026, 11, 3)), ("r2", date(2026, 11, 29)))
