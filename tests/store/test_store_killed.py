@@ -1,4 +1,4 @@
-"""A writer killed at any moment: what is visible is whole, and the next writer finds nothing in its way."""
+"""Killed at any moment, nobody leaves anything half done that is visible, nor takes anything with it."""
 
 from __future__ import annotations
 
@@ -60,6 +60,27 @@ def test_nothing_half_written_is_ever_visible(tmp_path: Path, draws: random.Rand
     open_store(store).append(run_document("add:pass", "last"))
     assert open_store(store).load("last").run.id == "last"
     assert broken_parts(store) == []
+
+
+def moments(number: int, *roles: str) -> subprocess.CompletedProcess[str]:
+    """So many processes of each role killed, by a process that has no threads."""
+    script = Path(__file__).with_name("store_moments.py")
+    return subprocess.run(
+        [sys.executable, str(script), str(number), "directory", *roles], capture_output=True, text=True, check=False
+    )
+
+
+def test_neither_a_compactor_nor_a_pruner_takes_anything_with_it() -> None:
+    ended = moments(MOMENTS, "compactor", "pruner")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    told = [line.partition(" killed")[0] for line in ended.stdout.splitlines()]
+    assert [line.rpartition(": ")[0] for line in told] == ["compactor of a directory", "pruner of a directory"]
+
+
+def test_a_run_that_is_shown_before_its_rows_is_found() -> None:
+    ended = moments(1, "careless")
+    assert ended.returncode == 1
+    assert "wrong m0 has 0 cases" in ended.stdout
 
 
 def test_a_file_that_is_cut_off_is_told(tmp_path: Path) -> None:
