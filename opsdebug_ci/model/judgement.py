@@ -120,6 +120,9 @@ class KnownFailures:
     older: frozenset[OlderFailure] = frozenset()
     """Those of them whose fingerprint is of an older version."""
 
+    unread: tuple[str, ...] = ()
+    """Files of the store that could not be read: what failed there is not among these."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:

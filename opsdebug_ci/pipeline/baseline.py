@@ -15,7 +15,7 @@ from pathlib import Path
 
 from opsdebug_ci.model.run import Revision
 from opsdebug_ci.model.vocabulary import Gate
-from opsdebug_ci.pipeline.baseline_words import found_words, missing_words, none_words
+from opsdebug_ci.pipeline.baseline_words import found_words, missing_words, none_words, unread_words
 from opsdebug_ci.pipeline.verification import Baseline
 from opsdebug_ci.plan import Configuration, committed_files, work_tree
 from opsdebug_ci.plan.baseline_commit import Trigger, baseline_commit, first_parents, recorded_line
@@ -48,7 +48,7 @@ def recorded_baseline(
         return Baseline(gate=Gate.NEW, how=how)
     known = known_failures(location, [record.commit for record in found])
     known = replace(known, commit=found[0].commit)  # also where that one only skipped
-    return Baseline(gate=Gate.NEW, known=known, how=found_words(base, line, found[0]))
+    return Baseline(gate=Gate.NEW, known=known, how=found_words(base, line, found[0]) + unread_words(known.unread))
 
 
 def distrust(configuration: Configuration, base: str) -> str | None:

@@ -15,6 +15,9 @@ from opsdebug_ci.plan.revision import ANCESTORS
 SHORT = 12
 """Digits of a hash that are shown; more than git itself shows of the largest repositories."""
 
+SHOWN = 3
+"""Files that are named; `opsdebug baselines verify` names them all."""
+
 RECORDING = "no baseline yet: recording one"
 """Said by a run that becomes the first record."""
 
@@ -35,6 +38,17 @@ def found_words(base: BaselineCommit, line: Sequence[Ancestor], record: NearestR
         wanted = f"another commit with the same files as {line[record.distance].commit[:SHORT]}, {wanted}"
     unrecorded = f"; nothing is recorded {nearer}" if record.distance else ""
     return f"baseline: {record.commit[:SHORT]}, {wanted}{unrecorded}"
+
+
+def unread_words(paths: Sequence[str]) -> str:
+    """That these files of the store could not be read: a failure recorded there counts as new. Empty: all could."""
+    if not paths:
+        return ""
+    left_out = (
+        f"{_count(len(paths), 'file')} of the store cannot be read and {'is' if len(paths) == 1 else 'are'} left out"
+    )
+    more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
+    return f"; {left_out}: {', '.join(paths[:SHOWN])}{more} (`opsdebug baselines verify` says why)"
 
 
 def missing_words(reason: str, *, recording: bool) -> str:

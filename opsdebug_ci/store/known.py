@@ -47,7 +47,8 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
     if not line or not open_store(location).exists():
         return KnownFailures()
     failing = [verdict.value for verdict in FAILING_VERDICTS]
-    rows = query(location, _SQL, (list(line), list(line), failing, f"{FINGERPRINT_VERSION}:%")).rows
+    answer = query(location, _SQL, (list(line), list(line), failing, f"{FINGERPRINT_VERSION}:%"))
+    rows = answer.rows
     return KnownFailures(
         commit=str(rows[0][0]) if rows else None,
         fingerprints=frozenset(str(found) for row in rows for found in (row[2], *_texts(row[3])) if found is not None),
@@ -57,6 +58,7 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
             for *_, case, cause in rows
             if case is not None and cause is not None
         ),
+        unread=tuple(fault.path for fault in answer.faults),
     )
 
 

@@ -123,3 +123,12 @@ def test_fingerprints_of_older_versions_are_told_by_their_cases(
 def test_members_of_a_group_are_recorded_with_it(tmp_path: Path) -> None:
     record(tmp_path, "v2:lead", Cause.OOB_WRITE, members=("v2:lead", "v2:child"))
     assert known_failures(tmp_path, ("c3",)).fingerprints == {"v2:lead", "v2:child"}
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    history(tmp_path, "c1 | add:fail/f1", "c3 | add:pass gelu:fail/f2")
+    assert known_failures(tmp_path, ("c3", "c1")) == known("c3", "f2", cases="gelu-1")
+    (path,) = tmp_path.glob("accuracy/*/r1.parquet")
+    path.write_bytes(b"damaged")
+    expected = replace(known("c1", "f1", cases="add-0"), unread=(str(path.relative_to(tmp_path)),))
+    assert known_failures(tmp_path, ("c3", "c1")) == expected
