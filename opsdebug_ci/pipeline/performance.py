@@ -26,10 +26,10 @@ from opsdebug_ci.pipeline.profile import Deadline, ProfileSelection, measure, pl
 from opsdebug_ci.pipeline.speed_comparison import certain, compared
 from opsdebug_ci.pipeline.speed_question import SpeedQuestion
 from opsdebug_ci.pipeline.workbench import workbench
-from opsdebug_ci.plan.commit_time import commit_time
+from opsdebug_ci.plan.commit_order import is_within
 from opsdebug_ci.regress.alarm_bound import one_sidedness
 from opsdebug_ci.store.alarms import directions
-from opsdebug_ci.store.series import accepted_levels
+from opsdebug_ci.store.history import accepted_commits
 
 COMPARISON, PROFILE = "comparison", "profile"
 """Sections of the journal; each is kept as a whole, under its own name, once it is complete."""
@@ -85,9 +85,9 @@ def with_performance(document: RunDocument, performance: PerformanceDocument, qu
     or cannot be believed, leaves it unsettled.
     """
     root, notes = question.configuration.root, list(performance.notes)
-    accepted = _guarded("acceptances", notes, lambda: accepted_levels(question.location, question.began.at)) or {}
+    accepted = _guarded("acceptances", notes, lambda: accepted_commits(question.location, question.began.at)) or {}
     performance = replace(performance, notes=tuple(notes))
-    regressed = needing_person(performance, accepted, lambda commit: commit_time(root, commit))
+    regressed = needing_person(performance, accepted, lambda commit, other: is_within(root, commit, other))
     summary = document.summary
     gating = question.configuration.gate is not Gate.NEVER
     if regressed and gating:

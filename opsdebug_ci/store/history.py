@@ -52,6 +52,15 @@ def acceptances_in_force(location: str | os.PathLike[str], now: datetime) -> tup
     return tuple(read_acceptance(dict(zip(found.columns, row, strict=True))) for row in found.rows)
 
 
+def accepted_commits(location: str | os.PathLike[str], now: datetime) -> Mapping[str, str]:
+    """Operator -> full hash of the commit at which a person last accepted how fast it is; none without a store."""
+    return {
+        one.operator: one.commit
+        for one in acceptances_in_force(location, now)
+        if one.fingerprint is None and one.operator is not None
+    }
+
+
 def recorded_operators(location: str | os.PathLike[str]) -> tuple[str, ...]:
     """Every operator that a visible run judged or timed, by name; none without a store."""
     if not open_store(location).exists():
