@@ -8,7 +8,7 @@ Deliberately reads no environment itself: the caller passes a mapping. Outside C
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,18 +16,20 @@ import msgspec
 
 from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.model import CiContext, Stage
+from opsdebug_ci.model.baseline import RECORDING_EVENTS
 
 EVENT_LIMIT_BYTES = 25 * 2**20
 """GitHub caps a webhook payload at 25 MB."""
 
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+_LEG = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
-RECORDING_EVENTS = ("push", "schedule", "workflow_dispatch")
-"""Events of the default branch whose runs may become a baseline."""
+LEG_VARIABLE = "OPSDEBUG_LEG"
+"""Tells legs of a matrix apart that nothing else does, e.g. by a variable that their operators read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +108,16 @@ def read_event(environ: Mapping[str, str]) -> Event:
     return Event(name=name, repository=repository, head_commit=commit, default_branch=default, recording=recording)
 
 
-def ci_context(environ: Mapping[str, str], *, stage: Stage, shard: str = "") -> CiContext:
+def ci_context(
+    environ: Mapping[str, str], *, stage: Stage, shard: str = "", operators: Sequence[str] = ()
+) -> CiContext:
     """Which CI job this is; empty outside CI.
 
     Args:
         environ: the environment of the job.
         stage: stage that runs.
         shard: `2/8`, or "" when the run is not divided.
+        operators: names or globs the run is confined to; empty: it is not.
 
     Raises:
         EnvironmentLimitError: the event file cannot be read.
@@ -123,12 +128,16 @@ def ci_context(environ: Mapping[str, str], *, stage: Stage, shard: str = "") -> 
     event = read_event(environ)
     # NOTE: GITHUB_JOB is the same for every leg of a matrix; legs are told apart by their shard and machine.
     part = f"{stage}@{shard.replace('/', 'of')}" if shard else str(stage)
+    part += f"[{','.join(operators)}]" if operators else ""
+    leg = _matching(_LEG, environ.get(LEG_VARIABLE, ""))
+    part += f"#{leg}" if leg else ""
     attempt = _matching(_NUMBER, environ.get("GITHUB_RUN_ATTEMPT", ""))
     return CiContext(
         key="/".join((event.repository, run, environ.get("GITHUB_JOB", ""), part)),
         attempt=int(attempt or "1"),
         event=event.name,
         pull_request=event.pull_request,
+        recording=event.recording,
     )
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 PULL_REQUEST_EVENTS = ("pull_request", "pull_request_target")
 """Events of a change that is not part of the default branch; their rows are no baseline."""
 
+RECORDING_EVENTS = ("push", "schedule", "workflow_dispatch")
+"""Events of which those of the default branch may make baselines; nothing else in CI does."""
+
 MERGE_GROUP_EVENT = "merge_group"
 """A merge queue tests what the default branch would become; its rows are no baseline either."""
 

@@ -160,7 +160,9 @@ def _prepared(selection: Selection, configuration: Configuration, world: World) 
 
 def _judged(stage: _Stage, bench: Workbench, attempt: Attempt) -> RunDocument:
     selection, configuration, world, revision = stage.selection, stage.configuration, stage.world, stage.revision
-    ci = ci_context(world.environ, stage=selection.stage, shard=str(selection.shard or ""))
+    ci = ci_context(
+        world.environ, stage=selection.stage, shard=str(selection.shard or ""), operators=selection.patterns
+    )
     if stage.replaying:
         memory = _memory(stage.location, world) if stage.believed else Memory()
         return replay_all(selection, bench, configuration, world, memory=memory, revision=revision, ci=ci)

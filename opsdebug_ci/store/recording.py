@@ -7,14 +7,18 @@ must not make it pass.
 from __future__ import annotations
 
 from opsdebug_ci.model import Stage
+from opsdebug_ci.model.baseline import RECORDING_EVENTS
 
 RECORDING_STAGES = (Stage.SMOKE, Stage.FULL)
 """Stages whose runs are a record of a commit."""
 
 _STAGES = ", ".join(f"'{stage.value}'" for stage in RECORDING_STAGES)
 
-RECORD = (
-    f"stage in ({_STAGES}) and not dirty and pull_request is null and coalesce(event, '') not like 'pull_request%' "
-    "and coalesce(event, '') <> 'merge_group'"
-)
+_EVENTS = ", ".join(f"'{event}'" for event in ("", *RECORDING_EVENTS))
+
+MERGED = f"pull_request is null and coalesce(event, '') in ({_EVENTS}) and coalesce(recording, true)"
+"""Condition over `runs`: of what is merged, or made by hand. Runs of changes still to be merged, and of events that
+anybody may cause, are no part of the project's history."""
+
+RECORD = f"stage in ({_STAGES}) and not dirty and {MERGED}"
 """Condition over `runs`: a record of what is merged, made on an unmodified work tree."""

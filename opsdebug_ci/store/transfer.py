@@ -22,6 +22,7 @@ from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import Inventory, take_inventory
 from opsdebug_ci.store.layout import bundle_path
 from opsdebug_ci.store.query import query
+from opsdebug_ci.store.recording import MERGED
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.sources import TableRows, files_by_name, read_source
 from opsdebug_ci.store.table_file import TableReader
@@ -41,10 +42,8 @@ DAMAGED = "it was damaged in the store that the run was sent here from"
 NO_RUN = (KeyError, TypeError, ValueError, AttributeError, StoreError, InternalError)
 """What reading back rows raises that no program of ours wrote, and writing what was read back."""
 
-_MERGED = """
-    select id from runs_files where pull_request is null and event not like 'pull_request%' and event <> 'merge_group'
-    order by started_at, id
-"""
+# The condition is ours.
+_MERGED = f"select id from runs_files where {MERGED} order by started_at, id"  # noqa: S608 - a condition of our own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,11 @@ from opsdebug_ci.store.macros import MACROS
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.tables import runs
 
-LEG = "coalesce(nullif(ci_key, ''), id), \"system\", python, torch, devices"
-"""What tells two legs of a CI matrix apart: not the CPU, for a repeated leg may get another host of the same pool."""
+_PYTHON = "regexp_extract(python, '^[0-9]+[.][0-9]+')"
+
+LEG = f"coalesce(nullif(ci_key, ''), id), config_hash, \"system\", {_PYTHON}, torch, devices"
+"""What tells two legs of a CI matrix apart: not the CPU, for a repeated leg may get another host of the same pool, nor
+the last number of Python's version, for the pool may be renewed meanwhile."""
 
 NEWEST_ATTEMPT = f"qualify rank() over (partition by {LEG} order by attempt desc) = 1"
 """Keeps the highest attempt of every leg, and every run outside CI."""

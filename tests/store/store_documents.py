@@ -225,7 +225,7 @@ def full_document() -> RunDocument:
             dirty=True,
             tree="e" * 40,
         ),
-        ci=CiContext(key="o/r/7/test/full@2of8", attempt=2, event="push", pull_request=12),
+        ci=CiContext(key="o/r/7/test/full@2of8", attempt=2, event="push", pull_request=12, recording=True),
     )
     group = Group(
         fingerprint="f1",

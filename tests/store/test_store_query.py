@@ -396,3 +396,21 @@ def test_importing_the_package_costs_no_library() -> None:
     loaded = "import sys, opsdebug_ci.store; print(sorted({'duckdb', 'pyarrow', 'torch'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "[]\n"
+
+
+def test_a_leg_run_again_hides_no_other_leg(tmp_path: Path) -> None:
+    other = replace(run_document("add:pass", "b1", key="k", attempt=1))
+    other = replace(other, run=replace(other.run, config_hash="1" * 64))
+    open_store(tmp_path).append(run_document("add:pass", "a1", key="k", attempt=1))
+    open_store(tmp_path).append(other)
+    open_store(tmp_path).append(replace(other, run=replace(other.run, id="b2", ci=replace(other.run.ci, attempt=2))))
+    assert query(tmp_path, "select id from runs order by id").rows == (("a1",), ("b2",))
+
+
+def test_a_leg_run_again_after_the_pool_was_renewed_replaces_the_first(tmp_path: Path) -> None:
+    first = run_document("add:pass", "a1", key="k", attempt=1)
+    renewed = replace(first.run.machine, python="3.11.8")
+    again = replace(first.run, id="a2", ci=replace(first.run.ci, attempt=2), machine=renewed)
+    open_store(tmp_path).append(first)
+    open_store(tmp_path).append(replace(first, run=again))
+    assert query(tmp_path, "select id from runs").rows == (("a2",),)

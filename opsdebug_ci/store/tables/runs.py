@@ -96,6 +96,9 @@ COLUMNS = (
     Column(name="attempt", type=INTEGER, comment="attempt of that job, from 1; 0 outside CI"),
     Column(name="event", type=TEXT, comment="triggering event; empty outside CI"),
     Column(name="pull_request", type=INTEGER, comment="number of the pull request; null when there is none"),
+    Column(
+        name="recording", type=FLAG, comment="it may be a baseline, by its event; null: outside CI, or older"
+    ),
     Column(name="stage", type=TEXT, comment="smoke, full, replay, or run when cases were picked by hand"),
     Column(name="ci_stage", type=TEXT, comment="stage when `opsdebug ci` made the run; null otherwise"),
     Column(name="commit", type=TEXT, comment="full hash of the commit under test; empty outside a git repository"),
@@ -200,6 +203,7 @@ def _run_columns(run: RunRecord) -> dict[str, Any]:
         "attempt": run.ci.attempt,
         "event": run.ci.event,
         "pull_request": run.ci.pull_request,
+        "recording": run.ci.recording,
         "stage": run.stage.value,
         "commit": run.commit,
         "head_commit": run.revision.commit,
@@ -252,7 +256,13 @@ def _read_run(row: Row) -> RunRecord:
             dirty=row["dirty"],
             tree=row["tree"] or "",
         ),
-        ci=CiContext(key=row["ci_key"], attempt=row["attempt"], event=row["event"], pull_request=row["pull_request"]),
+        ci=CiContext(
+            key=row["ci_key"],
+            attempt=row["attempt"],
+            event=row["event"],
+            pull_request=row["pull_request"],
+            recording=row["recording"],
+        ),
         tool_version=row["tool_version"],
         config_hash=row["config_hash"],
     )
