@@ -103,6 +103,8 @@ def accept(wish: Wish, configuration: Configuration, world: World) -> AcceptOutc
             f"nothing is accepted of {subject.words}; wanted something to withdraw",
             next_step='opsdebug sql "from accepted(now())"',
         )
+    # NOTE: the clock of whoever accepted it may be ahead of ours; what ends or renews it is younger all the same.
+    now = now if before is None else max(now, datetime.fromisoformat(before.accepted_at) + timedelta(microseconds=1))
     acceptance = Acceptance(
         id=new_run_id(now, world.entropy(ENTROPY_BYTES)),
         fingerprint=subject.fingerprint,
@@ -111,15 +113,16 @@ def accept(wish: Wish, configuration: Configuration, world: World) -> AcceptOutc
         accepted_by=who,
         accepted_at=now.isoformat(),
         reason=reason,
-        until=None if until is None else until.isoformat(),
+        until=now.isoformat() if wish.withdraw else None if until is None else until.isoformat(),
     )
     store.accept(acceptance)
     return AcceptOutcome(acceptance=acceptance, subject=subject, location=store.location, before=before)
 
 
 def _who(by: str | None, configuration: Configuration, world: World) -> str:
-    known = person(configuration.root, world.environ) or actor(world.environ) if by is None else by
-    name = plain(known)
+    named = person(configuration.root, world.environ) if by is None else by
+    started = actor(world.environ)
+    name = plain(f"{named} (job of {started})" if named and started else named or started)
     if not name:
         raise UsageError("nobody is named; wanted who accepts it", next_step='add `--by "NAME <ADDRESS>"`')
     return _within(name, "--by", MOST_OF_A_NAME)

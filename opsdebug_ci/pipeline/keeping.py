@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
-from opsdebug_ci.errors import StoreError, UsageError
+from opsdebug_ci.errors import BundleError, StoreError, UsageError
 from opsdebug_ci.github import artifact_of
 from opsdebug_ci.model import Calibration, OperatorSource, RunDocument
 from opsdebug_ci.pipeline.world import World
@@ -53,7 +54,7 @@ def keep_run(
     Raises:
         StoreError: it could not be stored; says where it is kept instead, and how it is sent.
     """
-    bundles = _named_bundles(document, configuration)
+    bundles = named_bundles(document, configuration)
     document = portable(document, work_tree(configuration.root) or configuration.root)
     elsewhere = artifact_of(environ)
     try:
@@ -87,7 +88,13 @@ def _inside(source: OperatorSource, top: Path) -> OperatorSource:
     return replace(source, file=path.resolve().relative_to(top).as_posix() if inside else path.name)
 
 
-def _named_bundles(document: RunDocument, configuration: Configuration) -> list[bytes]:
+def named_bundles(document: RunDocument, configuration: Configuration) -> list[bytes]:
+    """Bundles beside the configuration that the run's rows name. One that was damaged since is left out: the run is
+    stored all the same, and whoever asks for the bundle is told that it is not there."""
     place = BundlePlace.beside(configuration.root)
     named = {*(seen.bundle for seen in document.observations), *(group.bundle for group in document.summary.groups)}
-    return [stored_bytes(place, sha256) for sha256 in sorted(set(place.all()) & named)]
+    found = []
+    for sha256 in sorted(set(place.all()) & named):
+        with suppress(BundleError):
+            found.append(stored_bytes(place, sha256))
+    return found

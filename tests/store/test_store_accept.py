@@ -211,7 +211,7 @@ def test_who_is_asked_of_git_and_then_of_the_job(settings: Configuration) -> Non
     home.mkdir()
     (home / ".gitconfig").write_text("[user]\nname = A. Person\nemail = a@example.org\n")
     made = accepted(settings, TAIL, by=None, GITHUB_ACTOR="octo-cat").acceptance
-    assert made.accepted_by == "A. Person <a@example.org>"
+    assert made.accepted_by == "A. Person <a@example.org> (job of octo-cat)"
 
 
 def test_the_commit_is_the_one_checked_out_unless_it_is_given(settings: Configuration) -> None:
@@ -239,6 +239,13 @@ def test_what_was_accepted_is_taken_back(settings: Configuration) -> None:
     assert (back.before, back.acceptance.withdraws) == (first.acceptance, True)
     later = NOW.replace(hour=14)
     assert {cause.state for cause in list_failures(settings, later).causes} == {CauseState.OPEN}
+
+
+def test_a_clock_that_is_behind_can_take_it_back_too(settings: Configuration) -> None:
+    accepted(settings, TAIL)
+    behind = replace(world(settings.root), now=lambda: NOW.replace(minute=29))
+    accept(Wish(target=TAIL, reason="it was wrong", by="me", withdraw=True), settings, behind)
+    assert accepted_fingerprints(settings.root / "baselines", NOW.replace(hour=14)) == frozenset()
 
 
 @pytest.fixture
