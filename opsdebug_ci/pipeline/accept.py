@@ -32,6 +32,9 @@ from opsdebug_ci.store.identity import ENTROPY_BYTES, new_run_id
 MOST_CHARACTERS = 1000
 """Longest reason: it is a sentence or two and a link, and is shown on one line."""
 
+SKEW = timedelta(days=1)
+"""How far a clock may be ahead of ours: a wrong time zone."""
+
 MOST_OF_A_NAME = 200
 """Longest name of a person with an address."""
 
@@ -97,6 +100,8 @@ def accept(wish: Wish, configuration: Configuration, world: World) -> AcceptOutc
     causes = list_failures(configuration, now, environ=world.environ).causes
     subject = subject_of(wish.target, wish.cause, causes, recorded_operators(root), accepted=wish.withdraw)
     counting = acceptances_in_force(root, now)
+    if wish.withdraw:  # also what counts from a moment that other clocks have reached and ours has not
+        counting += acceptances_in_force(root, now + SKEW)
     before = next((one for one in counting if subject.is_of(one)), None)
     if wish.withdraw and before is None:
         raise UsageError(
