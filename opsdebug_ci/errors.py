@@ -77,6 +77,12 @@ class StoreUnreachableError(StoreError):
     code = "store-unreachable"
 
 
+class DamagedFileError(StoreError):
+    """A file of the store is not what was recorded of it, or not what it is named."""
+
+    code = "store-damaged"
+
+
 class QueryError(UsageError):
     """The SQL query is wrong, or asks for something the store does not allow."""
 

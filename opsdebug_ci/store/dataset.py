@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from opsdebug_ci.errors import StoreError
+from opsdebug_ci.errors import DamagedFileError, StoreError
 from opsdebug_ci.store.column import Row, Table
 from opsdebug_ci.store.contents import FileFacts, LiveFile
 from opsdebug_ci.store.heads import FileFault
@@ -34,10 +34,6 @@ all gets an error, not an empty table."""
 
 ORDER = (runs.TABLE, *(table for table in TABLES if table is not runs.TABLE))
 """Tables as they are read: `runs` says what the files of the others must be."""
-
-
-class DamagedFileError(StoreError):
-    """Rows of a file of which no hash is recorded could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

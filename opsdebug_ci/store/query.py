@@ -14,9 +14,9 @@ from pathlib import Path
 
 import duckdb
 
-from opsdebug_ci.errors import QueryError
+from opsdebug_ci.errors import DamagedFileError, QueryError
 from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.dataset import DamagedFileError, StoreRows, TableRows, store_rows
+from opsdebug_ci.store.dataset import StoreRows, TableRows, store_rows
 from opsdebug_ci.store.examples import EXAMPLES, ExampleQuery
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.macros import MACROS, Macro

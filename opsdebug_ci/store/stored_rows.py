@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,30 +28,44 @@ DOING = "files of {} read"
 """What is being done."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedRows:
-    """What was read so far, and what is wrong with it."""
+    """What was read, and what is wrong with it."""
 
-    files: int = 0
+    files: int
     """Files."""
 
-    rows: int = 0
+    rows: int
     """Rows of them that count."""
 
-    runs: int = 0
+    runs: int
     """Runs."""
 
-    named: dict[str, str] = field(default_factory=dict)
+    named: Mapping[str, str]
     """sha256 of every bundle that a row says to be in the store -> path of the row's file."""
 
-    recorded: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Table -> run -> rows it recorded."""
-
-    recording: set[str] = field(default_factory=set)
-    """Runs that recorded their files; older ones did not."""
-
-    faults: list[FileFault] = field(default_factory=list)
+    faults: tuple[FileFault, ...]
     """What is wrong."""
+
+
+@final
+class _Reading:
+    """What was read so far; as `CheckedRows`, and what the runs say of their files."""
+
+    def __init__(self) -> None:
+        self.files = self.rows = self.runs = 0
+        self.named: dict[str, str] = {}
+        self.faults: list[FileFault] = []
+        self.recorded: dict[str, dict[str, int]] = {}
+        """Table -> run -> rows it recorded."""
+        self.recording: set[str] = set()
+        """Runs that recorded their files; older ones did not."""
+
+    def result(self) -> CheckedRows:
+        """What it came to."""
+        return CheckedRows(
+            files=self.files, rows=self.rows, runs=self.runs, named=self.named, faults=tuple(self.faults)
+        )
 
 
 def check_rows(inventory: Inventory, told: Told) -> CheckedRows:
@@ -59,7 +74,7 @@ def check_rows(inventory: Inventory, told: Told) -> CheckedRows:
     Raises:
         StoreError: the directory cannot be read, or does not hold still.
     """
-    checked = CheckedRows()
+    checked = _Reading()
     for table in ORDER:
         if table.name not in inventory.contents.live and table.name not in checked.recorded:
             continue
@@ -74,10 +89,10 @@ def check_rows(inventory: Inventory, told: Told) -> CheckedRows:
                 run for run in checked.recording if counted[run] != checked.recorded.get(table.name, {}).get(run, 0)
             }
             checked.faults += _miscounted(table, by_name[runs.TABLE.name], wrong, counted, checked) if wrong else ()
-    return checked
+    return checked.result()
 
 
-def _count(rows: TableRows, checked: CheckedRows, told: Told) -> Counter[str]:
+def _count(rows: TableRows, checked: _Reading, told: Told) -> Counter[str]:
     """Rows of every run that count; what cannot be read becomes a fault."""
     counted: Counter[str] = Counter()
     files = rows.files or ()
@@ -122,7 +137,7 @@ def _bundles_in(batch: pa.RecordBatch) -> set[str]:
     return {str(sha256) for sha256 in batch.filter(here)["bundle"].to_pylist()}
 
 
-def _record(batch: pa.RecordBatch, checked: CheckedRows) -> None:
+def _record(batch: pa.RecordBatch, checked: _Reading) -> None:
     """Keep what rows of table `runs` say of their other files."""
     if "files" not in batch.schema.names:
         return
@@ -134,7 +149,7 @@ def _record(batch: pa.RecordBatch, checked: CheckedRows) -> None:
 
 
 def _miscounted(
-    table: Table, root: TableRows, wrong: set[str], counted: Counter[str], checked: CheckedRows
+    table: Table, root: TableRows, wrong: set[str], counted: Counter[str], checked: _Reading
 ) -> Iterator[FileFault]:
     """Runs of which more or fewer rows are there than they recorded, if they are there still and no damaged file of
     theirs explains it."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
+from opsdebug_ci.errors import DamagedFileError
 from opsdebug_ci.store.column import TEXT, Table
 from opsdebug_ci.store.contents import ROOT_TABLE, FileFacts, LiveFile
 from opsdebug_ci.store.encoding import PAGES_KEY
@@ -46,10 +47,6 @@ STARTED_AT = "started_at"
 
 DAY, MONTH = 10, 7
 """Characters of an ISO 8601 day, and of its month."""
-
-
-class UnsoundFileError(Exception):
-    """A file is not what it should be; says what is wrong with it, to follow its path in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,8 +146,8 @@ class TableReader:
             return OpenedFile(file=file, fragment=self._open(file, expected))
         except FileNotFoundError:
             raise
-        except UnsoundFileError as error:
-            return FileFault(path=str(file.path), found=str(error))
+        except DamagedFileError as error:
+            return FileFault(path=str(file.path), found=error.message)
         except OSError as error:
             return FileFault(path=str(file.path), found=f"cannot be read: {error.strerror or error}")
         except (pa.ArrowException, ValueError, OverflowError) as error:
@@ -166,11 +163,11 @@ class TableReader:
         metadata = _metadata(fragment)
         fault = footer_fault(metadata, source.size_bytes)
         if fault is not None:
-            raise UnsoundFileError(fault)
+            raise DamagedFileError(fault)
         shape = self._shape(fragment.physical_schema, metadata)
         if expected.facts is not None:
             if metadata.num_rows != expected.facts.rows:
-                raise UnsoundFileError(f"holds {metadata.num_rows:,} rows; {expected.facts.rows:,} are recorded")
+                raise DamagedFileError(f"holds {metadata.num_rows:,} rows; {expected.facts.rows:,} are recorded")
         elif not _pages_as_written(source, metadata) and expected.decode:
             pq.ParquetFile(source.place, page_checksum_verification=True).read()
         if expected.runs is not None:
@@ -191,7 +188,7 @@ class TableReader:
             return known
         fault = schema_fault(self._table, schema)
         if fault is not None:
-            raise UnsoundFileError(fault)
+            raise DamagedFileError(fault)
         leaves = {column: leaf_of(metadata, column) for column in (self._identity or "", STARTED_AT)}
         self._known = _Shape(schema=schema, leaves=leaves)
         return self._known
@@ -201,31 +198,31 @@ class TableReader:
         assert expected.runs is not None  # noqa: S101 - as above
         rows = opened.metadata.num_rows
         if expected.every_run and rows != len(expected.runs):
-            raise UnsoundFileError(f"holds {rows:,} rows; wanted one of each of {_runs_text(expected.runs)}")
+            raise DamagedFileError(f"holds {rows:,} rows; wanted one of each of {_runs_text(expected.runs)}")
         found = _values(opened, self._identity)
         strange = sorted(found - expected.runs, key=str)
         if strange:
-            raise UnsoundFileError(f"holds rows of run `{strange[0]}`; wanted those of {_runs_text(expected.runs)}")
+            raise DamagedFileError(f"holds rows of run `{strange[0]}`; wanted those of {_runs_text(expected.runs)}")
         if expected.every_run and len(found) != len(expected.runs):
-            raise UnsoundFileError(f"lacks run `{min(expected.runs - found)}`")
+            raise DamagedFileError(f"lacks run `{min(expected.runs - found)}`")
         if self._table.name == ROOT_TABLE and opened.shape.leaves[STARTED_AT] is not None:
             precision = MONTH if file.path.packed else DAY
             started = {str(utc_day(instant))[:precision] for instant in _values(opened, STARTED_AT)}
             if started != {file.path.day[:precision]}:
-                raise UnsoundFileError(f"is of {min(started)}, and lies in the directory of {file.path.day}")
+                raise DamagedFileError(f"is of {min(started)}, and lies in the directory of {file.path.day}")
 
 
 def _source(path: Path, facts: FileFacts | None) -> _Source:
     """The bytes of a file, if they are what was recorded of them."""
     size = path.stat().st_size
     if facts is not None and size != facts.size_bytes:
-        raise UnsoundFileError(f"has {size:,} bytes; {facts.size_bytes:,} are recorded")
+        raise DamagedFileError(f"has {size:,} bytes; {facts.size_bytes:,} are recorded")
     small = path.read_bytes() if size <= IN_MEMORY_BYTES else None
     place = pa.OSFile(str(path)) if small is None else pa.py_buffer(small)
     if facts is not None:
         got = _sha256(path, size) if small is None else hashlib.sha256(small).hexdigest()
         if got != facts.sha256:
-            raise UnsoundFileError(f"has sha256 `{got[:12]}…`; `{facts.sha256[:12]}…` is recorded")
+            raise DamagedFileError(f"has sha256 `{got[:12]}…`; `{facts.sha256[:12]}…` is recorded")
     return _Source(place=place, path=path, size_bytes=size)
 
 
@@ -255,7 +252,7 @@ def _pages_as_written(source: _Source, metadata: pq.FileMetaData) -> bool:
     else:
         got = _sha256(source.path, length)
     if got != told.decode(errors="replace"):
-        raise UnsoundFileError(f"has pages of sha256 `{got[:12]}…`, which is not what it says of itself")
+        raise DamagedFileError(f"has pages of sha256 `{got[:12]}…`, which is not what it says of itself")
     return True
 
 
