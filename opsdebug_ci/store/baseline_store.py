@@ -18,7 +18,6 @@ from opsdebug_ci.store.backend import Backend, Mirror, StoreFile, Told, untold
 from opsdebug_ci.store.bundles import checked_bytes, only_match
 from opsdebug_ci.store.column import StoredRun
 from opsdebug_ci.store.encoding import encode_acceptance, encode_run
-from opsdebug_ci.store.inventory import take_inventory
 from opsdebug_ci.store.layout import RUN_ID, bundle_path, read_bundle_path
 from opsdebug_ci.store.recall import newest, recall
 
@@ -160,23 +159,23 @@ class BaselineStore:
         return only_match(self.bundles(), prefix, f"store `{self.location}`")
 
     def load(self, run_id: str) -> RunDocument:
-        """The document of a stored run. Raises StoreError when it is not there."""
+        """The document of a stored run. Raises StoreError when it is not there, or not whole."""
         return self.stored(run_id).document
 
     def stored(self, run_id: str) -> StoredRun:
-        """A stored run with all that is kept of it. Raises StoreError when it is not there."""
-        inventory = take_inventory(self.mirror().root)
-        return (recall(inventory, run_id) if RUN_ID.fullmatch(run_id) else None) or self._no_run(run_id)
+        """A stored run with all that is kept of it. Raises StoreError when it is not there, or not whole."""
+        root = self.mirror().root
+        return (recall(root, run_id) if RUN_ID.fullmatch(run_id) else None) or self._no_run(run_id)
 
     def latest(self) -> RunDocument:
-        """The document of the newest run. Raises StoreError when there is none."""
-        inventory = take_inventory(self.mirror().root)
-        run_id = newest(inventory)
+        """The document of the run that `latest_run()` names in SQL. Raises StoreError when there is none."""
+        root = self.mirror().root
+        run_id = newest(root)
         if run_id is None:
             raise StoreError(
                 f"store `{self.location}` holds no run; wanted at least one", next_step="opsdebug ci --stage smoke"
             )
-        return (recall(inventory, run_id) or self._no_run(run_id)).document
+        return (recall(root, run_id) or self._no_run(run_id)).document
 
     def mirror(self, told: Told = untold) -> Mirror:
         """A directory on this machine that holds the store in its documented layout, for reading.

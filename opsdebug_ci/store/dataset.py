@@ -22,7 +22,7 @@ from opsdebug_ci.store.column import Row, Table
 from opsdebug_ci.store.contents import FileFacts, LiveFile
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import TRIES, Inventory, take_inventory
-from opsdebug_ci.store.layout import TablePath
+from opsdebug_ci.store.layout import TablePath, read_table_path
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.table_file import Expected, OpenedFile, TableReader
 from opsdebug_ci.store.tables import runs
@@ -111,22 +111,37 @@ def store_rows(root: Path, touched: frozenset[str], *, decode: bool = False) -> 
     """
     for _ in range(TRIES):
         with suppress(FileNotFoundError):  # somebody compacted or pruned between the listing and the opening
-            return _rows(take_inventory(root), touched, decode=decode)
+            return rows_in(take_inventory(root), touched, decode=decode)
     raise StoreError(
         f"files of store `{root}` were removed during each of {TRIES} readings; wanted one moment without compaction",
         next_step="try again when no `opsdebug baselines compact` runs in a loop",
     )
 
 
-def _rows(inventory: Inventory, touched: frozenset[str], *, decode: bool) -> StoreRows:
-    faults = [fault for fault in inventory.faults if fault.path.split("/")[0] in touched]
+def rows_in(
+    inventory: Inventory, touched: frozenset[str], *, decode: bool = False, names: frozenset[str] | None = None
+) -> StoreRows:
+    """Every row that counts in a store whose names were listed.
+
+    Args:
+        inventory: what was found.
+        touched: as of `store_rows`.
+        decode: as of `store_rows`.
+        names: only files of these runs and packs; None: of all.
+
+    Raises:
+        FileNotFoundError: a file went since.
+        DamagedFileError: as of `store_rows`.
+    """
+    faults = [fault for fault in inventory.faults if _concerns(fault, touched, names)]
     readers = {table.name: TableReader(inventory.root, table) for table in TABLES}
     opened: dict[str, tuple[OpenedFile, ...]] = {}
     recorded = _Recorded(facts={}, names=frozenset(), days={})
     for table in ORDER:
         if table.name not in touched:
             continue
-        expected = _expectations(inventory, table, recorded, decode=decode)
+        live = [one for one in inventory.contents.live.get(table.name, ()) if names is None or one.path.name in names]
+        expected = _expectations(inventory, table, live, recorded, decode=decode)
         found = [*expected.faults, *_opened(readers[table.name], expected.files)]
         opened[table.name] = tuple(one for one in found if isinstance(one, OpenedFile))
         faults += [one for one in found if isinstance(one, FileFault)]
@@ -151,11 +166,19 @@ class _Expectations:
     """Files that need not be opened to see that they are wrong."""
 
 
-def _expectations(inventory: Inventory, table: Table, recorded: _Recorded, *, decode: bool) -> _Expectations:
+def _concerns(fault: FileFault, touched: frozenset[str], names: frozenset[str] | None) -> bool:
+    """Whether what is wrong may be missed in what is read."""
+    path = read_table_path(fault.path)
+    named = names is None or (path is not None and path.name in names)
+    return named and fault.path.split("/")[0] in touched
+
+
+def _expectations(
+    inventory: Inventory, table: Table, live: Sequence[LiveFile], recorded: _Recorded, *, decode: bool
+) -> _Expectations:
     if table is runs.TABLE:
-        return _expected_runs(inventory, decode=decode)
+        return _expected_runs(inventory, live, decode=decode)
     found = _Expectations()
-    live = inventory.contents.live.get(table.name, ())
     for file in live:
         name = file.path.name
         if not table.of_run:
@@ -177,9 +200,9 @@ def _expectations(inventory: Inventory, table: Table, recorded: _Recorded, *, de
     return found
 
 
-def _expected_runs(inventory: Inventory, *, decode: bool) -> _Expectations:
+def _expected_runs(inventory: Inventory, live: Sequence[LiveFile], *, decode: bool) -> _Expectations:
     found = _Expectations()
-    for file in inventory.contents.live.get(runs.TABLE.name, ()):
+    for file in live:
         expected = Expected(runs=_runs_of(inventory, file.path.name), every_run=True, decode=decode)
         found.files.append((file, expected))
     return found

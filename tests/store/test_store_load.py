@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
-from store_documents import run_document
+from store_documents import CALIBRATION, run_document
 
 from opsdebug_ci.errors import StoreError, UsageError
 from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.compaction import CompactionRules, compact
 from opsdebug_ci.store.directory import DirectoryBackend
 
 
@@ -46,12 +48,71 @@ def test_no_store_is_said(tmp_path: Path) -> None:
     assert not open_store(tmp_path).exists()
 
 
-def test_a_damaged_file_is_said(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    store.append(run_document("add:pass"))
-    (tmp_path / "accuracy" / "date=2026-11-29" / "r1.parquet").write_bytes(b"PAR1 no more")
-    with pytest.raises(StoreError, match="cannot read `accuracy/date=2026-11-29/r1.parquet` of store .*magic bytes"):
-        store.load("r1")
+TABLES = ("accuracy", "calibrations", "runs")
+"""Tables of the run below that it is made of again."""
+
+
+@pytest.fixture(params=[False, True], ids=["own files", "pack"])
+def two_runs(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A store of two runs, in files of their own or in one pack."""
+    for run_id in ("r1", "r2"):
+        open_store(tmp_path).append(run_document("add:pass mul:fail/f", run_id), [CALIBRATION])
+    if request.param:
+        backend = open_store(tmp_path).backend
+        compact(backend, today=date(2026, 12, 31), entropy="00000000", rules=CompactionRules(fewest=2))
+    return tmp_path
+
+
+def file_of(store: Path, table: str) -> Path:
+    """The file that holds run r1 in a table."""
+    return min((store / table).glob("*/*.parquet"))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_half_a_run_is_never_loaded(two_runs: Path, table: str) -> None:
+    path = file_of(two_runs, table)
+    path.unlink()
+    if table == "runs":
+        with pytest.raises(StoreError, match="no run `r1`"):
+            open_store(two_runs).load("r1")
+        return
+    with pytest.raises(StoreError) as caught:
+        open_store(two_runs).load("r1")
+    assert str(caught.value).replace(str(two_runs), "TMP") == (
+        f"cannot read `{path.relative_to(two_runs)}` of store `TMP`, which holds run `r1`: it is recorded, and is not "
+        "there; wanted the file as it was written\n"
+        "  next: `opsdebug baselines verify` says what else is missing or damaged"
+    )
+
+
+def test_a_damaged_file_is_said(two_runs: Path) -> None:
+    for table, other in zip(TABLES, (*TABLES[1:], TABLES[0]), strict=True):
+        path = file_of(two_runs, table)
+        data = path.read_bytes()
+        changed = data[:40] + bytes([data[40] ^ 1]) + data[41:]
+        for damaged in (data[:-7], changed, b"", file_of(two_runs, other).read_bytes()):
+            path.write_bytes(damaged)
+            where = f"cannot read `{path.relative_to(two_runs)}` of store .* run `r1`: it "
+            with pytest.raises(StoreError, match=where) as error:
+                open_store(two_runs).load("r1")
+            assert error.value.next_step.startswith("`opsdebug baselines verify`")
+        path.write_bytes(data)
+    assert open_store(two_runs).load("r1").run.id == "r1"
+
+
+def test_whole_runs_beside_it_are_loaded(two_runs: Path) -> None:
+    for run_id in ("r1", "r2"):
+        loaded = open_store(two_runs).stored(run_id)
+        assert loaded.document == run_document("add:pass mul:fail/f", run_id)
+        assert loaded.calibrations == (CALIBRATION,)
+
+
+def test_damage_of_another_run_does_not_matter(tmp_path: Path) -> None:
+    for run_id in ("r1", "r2"):
+        open_store(tmp_path).append(run_document("add:pass", run_id))
+    file_of(tmp_path, "accuracy").unlink()
+    file_of(tmp_path, "runs").write_bytes(b"nothing")
+    assert open_store(tmp_path).load("r2") == run_document("add:pass", "r2")
 
 
 @pytest.mark.parametrize("location", ["baselines/", "./a:b", "/tmp/x", "C:\\baselines", Path("a:b")])
