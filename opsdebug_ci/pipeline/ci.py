@@ -18,7 +18,7 @@ from opsdebug_ci.model.vocabulary import Gate, Stage
 from opsdebug_ci.pipeline.attempt import Attempt, open_attempt
 from opsdebug_ci.pipeline.baseline import distrust, recorded_baseline
 from opsdebug_ci.pipeline.budget import Budget
-from opsdebug_ci.pipeline.keeping import keep_run, kept_apart
+from opsdebug_ci.pipeline.keeping import check_target, keep_run, kept_apart
 from opsdebug_ci.pipeline.performance import ask_speed, with_performance
 from opsdebug_ci.pipeline.record import Start, start
 from opsdebug_ci.pipeline.records import NO_RECORDS, configured_store, read_records
@@ -135,8 +135,8 @@ def _prepared(selection: Selection, configuration: Configuration, world: World) 
     target = store if selection.record_in is None else kept_apart(selection.record_in, store, world)
     recording = event.recording or target is not store
     if recording:
-        target.check_writable()
-    records = read_records(store, needed=event.recording)
+        check_target(target, apart=target is not store)
+    records = read_records(store, needed=recording and target is store)
     believed = records.root is not NO_RECORDS and (replaying or configuration.gate is Gate.NEW)
     base = event.base_commit or selection.changed or ""
     unread = records.notes[0] if records.root is NO_RECORDS and records.notes else None

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
-from opsdebug_ci.errors import BundleError, StoreError, UsageError
+from opsdebug_ci.errors import BundleError, StoreError, StoreFormatError, UsageError
 from opsdebug_ci.github import artifact_of
 from opsdebug_ci.model import Calibration, OperatorSource, RunDocument
 from opsdebug_ci.pipeline.world import World
@@ -40,6 +40,24 @@ def kept_apart(directory: Path, store: BaselineStore, world: World) -> BaselineS
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     return open_store(path)
+
+
+def check_target(target: BaselineStore, *, apart: bool) -> None:
+    """Find out, before any case runs, whether the run could be recorded.
+
+    Raises:
+        StoreError: it could not; says what else can be done.
+    """
+    try:
+        target.check_writable()
+    except StoreFormatError:
+        raise
+    except StoreError as error:
+        if apart:
+            raise
+        raise type(error)(
+            error.message, next_step=f"{error.next_step}; or record the run apart, with `--record DIR`"
+        ) from error
 
 
 def keep_run(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from opsdebug_ci.errors import StoreError
+from opsdebug_ci.errors import StoreError, StoreUnreachableError
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.store.backend import Told, untold
 from opsdebug_ci.store.backends import open_store
@@ -56,7 +56,7 @@ def read_records(store: BaselineStore, *, needed: bool, told: Told = untold) -> 
         StoreFormatError: it is no store, or one of a newer format.
     """
     try:
-        if not store.exists():
+        if not _exists(store):
             return Records(root=NO_RECORDS)
         mirror = store.mirror(told)
     except StoreError as error:
@@ -64,3 +64,11 @@ def read_records(store: BaselineStore, *, needed: bool, told: Told = untold) -> 
             raise
         return Records(root=NO_RECORDS, notes=(f"the store could not be read: {error.message}",))
     return Records(root=mirror.root, notes=(mirror.note,) if mirror.note else ())
+
+
+def _exists(store: BaselineStore) -> bool:
+    """Whether there is a store; True where it cannot be reached, for there may be a copy of it."""
+    try:
+        return store.exists()
+    except StoreUnreachableError:
+        return True
