@@ -38,9 +38,12 @@ def import_command(file: Path, wanted: str, commit: str, store: str | None, conf
     from opsdebug_ci.pipeline.import_history import NEXT, import_history  # noqa: PLC0415 - pyarrow: not for --help
     from opsdebug_ci.pipeline.writing import check_may_write  # noqa: PLC0415 - as above
 
-    check_may_write("baselines import", world(quiet=True).environ)
+    here = world(quiet=True)
+    check_may_write("baselines import", here.environ)
     with counting() as told:
-        outcome = import_history(file, chosen_store(store, config), wanted=wanted, commit=commit, told=told)
+        outcome = import_history(
+            file, chosen_store(store, config), wanted=wanted, commit=commit, now=here.now(), told=told
+        )
     if as_json:
         tell(json.dumps(to_json(outcome), allow_nan=False))
         return 0

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import opsdebug_ci
@@ -63,7 +64,13 @@ class ImportOutcome:
 
 
 def import_history(
-    path: Path, store: BaselineStore, *, wanted: str = AUTO, commit: str = "", told: Told = untold
+    path: Path,
+    store: BaselineStore,
+    *,
+    wanted: str = AUTO,
+    commit: str = "",
+    now: datetime | None = None,
+    told: Told = untold,
 ) -> ImportOutcome:
     """Read what another tool recorded and add to the store what it does not hold yet.
 
@@ -72,6 +79,7 @@ def import_history(
         store: where it goes.
         wanted: name of a format; AUTO finds out.
         commit: full hash for a file that names none.
+        now: see `read_history`.
         told: who is told how far it is.
 
     Raises:
@@ -79,7 +87,7 @@ def import_history(
         StoreError: the store cannot be read or written; what was added before stays, and the same command goes on.
         StoreFormatError: the store is of a newer format, or is not a store.
     """
-    history = read_history(path, wanted, commit)
+    history = read_history(path, wanted, commit, now)
     store.check_writable()
     there = frozenset(take_inventory(store.mirror().root).contents.run_ids) if store.exists() else frozenset()
     documents = {document.run.id: document for document in map(run_document, history.runs)}

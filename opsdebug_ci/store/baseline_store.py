@@ -173,7 +173,8 @@ class BaselineStore:
         run_id = newest(root)
         if run_id is None:
             raise StoreError(
-                f"store `{self.location}` holds no run; wanted at least one", next_step="opsdebug ci --stage smoke"
+                f"store `{self.location}` holds no run; wanted at least one that is no import",
+                next_step="opsdebug ci --stage smoke",
             )
         return (recall(root, run_id) or self._no_run(run_id)).document
 

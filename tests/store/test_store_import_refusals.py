@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +228,16 @@ def test_named_arguments_of_google_benchmark_are_dims(tmp_path: Path) -> None:
     path = write(tmp_path, google_file({"name": name, "run_type": "iteration", "real_time": 5.0}))
     case = read_history(path).runs[0].times[0].case
     assert (case.operator, dict(case.dims), case.dtype, case.name) == ("conv<float>", {"n": 8}, "float16", name)
+
+
+def test_what_is_dated_ahead_of_now_is_left_out_and_counted(tmp_path: Path) -> None:
+    document = action_file()
+    (first,) = document["entries"]["S"]
+    ahead = [{**first, "date": first["date"] + hours * 3_600_000} for hours in (24, 25, 26)]
+    document["entries"]["S"] = [first, *ahead]
+    path = write(tmp_path, document)
+    now = datetime.fromtimestamp(first["date"] / 1000, timezone.utc)
+    found = read_history(path, now=now)
+    assert [run.started_at - now for run in found.runs] == [timedelta(0), timedelta(hours=24)]
+    assert found.left_out == {LeftOut.FUTURE: 2}
+    assert len(read_history(path).runs) == 4

@@ -16,10 +16,32 @@ from opsdebug_ci.store.directory import DirectoryBackend
 
 def test_latest_is_the_newest_day_then_the_newest_id(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    for run_id, day in [("b", "2026-11-29"), ("a", "2026-12-01"), ("c", "2026-12-01"), ("d", "2026-11-30")]:
+    for run_id, day in [("b", "2025-11-29"), ("a", "2025-12-01"), ("c", "2025-12-01"), ("d", "2025-11-30")]:
         store.append(run_document("add:pass", run_id, day=day))
-    assert store.latest() == run_document("add:pass", "c", day="2026-12-01")
-    assert store.load("d") == run_document("add:pass", "d", day="2026-11-30")
+    assert store.latest() == run_document("add:pass", "c", day="2025-12-01")
+    assert store.load("d") == run_document("add:pass", "d", day="2025-11-30")
+
+
+def test_latest_passes_over_a_damaged_file(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    for run_id, day in [("a", "2025-11-29"), ("b", "2025-11-30")]:
+        store.append(run_document("add:pass", run_id, day=day))
+    (tmp_path / "runs" / "date=2025-11-30" / "b.parquet").write_bytes(b"PAR1")
+    assert store.latest().run.id == "a"
+    (tmp_path / "runs" / "date=2025-11-29" / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(StoreError, match=r"cannot read `runs/date=2025-11-29/a\.parquet` of store"):
+        store.latest()
+
+
+def test_latest_of_a_damaged_pack_says_which(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    for run_id in ("a", "b"):
+        store.append(run_document("add:pass", run_id))
+    compact(store.backend, today=date(2026, 12, 31), entropy="00000000", rules=CompactionRules(fewest=2))
+    path = file_of(tmp_path, "runs")
+    path.write_bytes(b"PAR1 no more")
+    with pytest.raises(StoreError, match=f"cannot read `{path.relative_to(tmp_path)}` of store .*: it is not Parquet"):
+        store.latest()
 
 
 @pytest.mark.parametrize("run_id", ["r2", "*", "../r1", ""])

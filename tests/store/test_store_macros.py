@@ -10,6 +10,7 @@ import pytest
 from store_documents import MACHINE, run_document
 from store_performance import comparison_run, performance
 
+from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model import RunDocument, Stage
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.store.backends import open_store
@@ -72,6 +73,41 @@ def test_the_latest_run_is_the_one_that_started_last(tmp_path: Path) -> None:
     add(tmp_path, run_document("add:pass", "r1", day="2026-11-02"), run_document("add:pass", "r2", day="2026-11-01"))
     assert query(tmp_path, "select latest_run()").rows == (("r1",),)
     assert query(tmp_path, "select id from latest_runs()").rows == (("r1",),)
+
+
+@pytest.mark.parametrize(
+    ("runs", "newest"),
+    [
+        ("b:2025-11-29 a:2025-12-01 c:2025-12-01 d:2025-11-30", "c"),
+        ("a:2025-12-01 z:2025-12-02:import", "a"),
+        ("a:2025-12-01 z:2999-01-01", "a"),
+        ("a:2998-12-31 z:2999-01-01", "z"),
+        ("a:2025-12-01 z:2999-01-01:import", "a"),
+        ("z:2025-12-02:import", None),
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_everyone_names_the_same_run_as_the_newest(tmp_path: Path, runs: str, newest: str | None, packed: bool) -> None:
+    for word in runs.split():
+        run_id, day, *stage = word.split(":")
+        add(tmp_path, run_document("add:pass", run_id, day=day, stage=Stage(*stage) if stage else Stage.SMOKE))
+    if packed:
+        compact(
+            open_store(tmp_path).backend, today=date(2026, 11, 30), entropy="0" * 8, rules=CompactionRules(fewest=2)
+        )
+    assert query(tmp_path, "select latest_run()").rows == ((newest,),)
+    assert query(tmp_path, "select id from latest_runs()").rows == (((newest,),) if newest else ())
+    if newest is None:
+        with pytest.raises(StoreError, match="holds no run; wanted at least one"):
+            open_store(tmp_path).latest()
+    else:
+        assert open_store(tmp_path).latest().run.id == newest
+
+
+def test_of_two_attempts_the_higher_is_the_newest_for_everyone(tmp_path: Path) -> None:
+    for run_id, day, attempt in (("r1", "2025-11-03", 1), ("r2", "2025-11-02", 2), ("r3", "2025-11-01", 3)):
+        add(tmp_path, run_document("add:pass", run_id, day=day, key="o/r/7/t/full", attempt=attempt))
+    assert query(tmp_path, "select latest_run()").rows == ((open_store(tmp_path).latest().run.id,),) == (("r3",),)
 
 
 def test_the_latest_runs_are_all_of_one_ci_run(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ class LeftOut(Word):
     """The source holds no value for it."""
     NO_NUMBER = "no positive, finite time"
     """Its value is zero, negative, infinite or too large to be a time."""
+    FUTURE = "dated more than a day ahead of now"
+    """A clock was wrong there: its run would be the newest for years."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.store.imports import asv, github_action_benchmark, google_benchmark, pytest_benchmark
-from opsdebug_ci.store.imports.history import HistoryFormat, SourceFile, SourceHistory
+from opsdebug_ci.store.imports.history import HistoryFormat, LeftOut, SourceFile, SourceHistory, SourceRun
 from opsdebug_ci.store.imports.measured import COMMIT
 from opsdebug_ci.store.imports.source_text import read_source, refuse
 
@@ -30,13 +31,18 @@ AUTO = "auto"
 """Find out by the outermost keys."""
 
 
-def read_history(path: Path, wanted: str = AUTO, commit: str = "") -> SourceHistory:
+AHEAD = timedelta(days=1)
+"""How far ahead of our clock a run may be: another time zone, taken for UTC, makes up to 14 hours."""
+
+
+def read_history(path: Path, wanted: str = AUTO, commit: str = "", now: datetime | None = None) -> SourceHistory:
     """Everything another tool recorded in a file, or in a directory of such files.
 
     Args:
         path: the file; or the directory, in which, and in whose directories, every JSON is of one format.
         wanted: name of a format, or AUTO.
         commit: full hash for a file that names none.
+        now: runs dated later than AHEAD of it are left out; None: no date is too late.
 
     Raises:
         UsageError: the file cannot be read, is of no format that is understood, or not as its format says; or no
@@ -54,9 +60,15 @@ def read_history(path: Path, wanted: str = AUTO, commit: str = "") -> SourceHist
     runs = tuple(
         run if run.commit and given in ("", run.commit) else replace(run, commit=_only(run.commit, given, path))
         for run in history.runs
-        if run.times
+        if run.times and not _is_ahead(run, now)
     )
-    return replace(history, runs=runs)
+    ahead = sum(len(run.times) for run in history.runs if _is_ahead(run, now))
+    left_out = {**history.left_out, LeftOut.FUTURE: ahead} if ahead else history.left_out
+    return replace(history, runs=runs, left_out=left_out)
+
+
+def _is_ahead(run: SourceRun, now: datetime | None) -> bool:
+    return now is not None and run.started_at - now > AHEAD
 
 
 def _files(path: Path) -> list[SourceFile]:
