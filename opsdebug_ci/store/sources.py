@@ -35,45 +35,44 @@ def files_by_name(inventory: Inventory, names: frozenset[str]) -> Iterator[tuple
 
 
 def read_source(
-    inventory: Inventory, readers: Mapping[str, TableReader], name: str, files: Sequence[LiveFile]
+    inventory: Inventory, readers: Mapping[str, TableReader], source: str, files: Sequence[LiveFile]
 ) -> TableRows | FileFault:
     """All rows of a run or pack by table, or why it must stay as it is.
 
     Args:
         inventory: the store.
         readers: of every table.
-        name: of the run or pack.
+        source: name of the run or pack.
         files: its files.
 
     Raises:
         FileNotFoundError: one of them is gone.
     """
     roots = [file for file in files if file.path.table == ROOT_TABLE]
-    strange = [file for file in files if file.path.table not in _KNOWN]
-    if len(roots) != 1 or strange:
-        wrong = strange[0] if strange else roots[-1]
-        found = "is of a table that this program does not know" if strange else "is there on another day too"
-        return FileFault(path=str(wrong.path), found=found)
-    head = inventory.contents.heads.get(name)
-    ids = frozenset({name}) if head is None else head.runs
+    strange = next((file for file in files if file.path.table not in _KNOWN), None)
+    if strange is not None:
+        return FileFault(path=str(strange.path), found="is of a table that this program does not know")
+    if len(roots) != 1:
+        return FileFault(path=str(roots[-1].path), found="is there on another day too")
+    head = inventory.contents.heads.get(source)
+    ids = frozenset({source}) if head is None else head.runs
     root = _rows(readers[ROOT_TABLE], runs.TABLE, roots[0], Expected(runs=ids, every_run=True, decode=True))
     if isinstance(root, FileFault):
         return root
     facts = recorded_files(root) if head is None else head.files
+    recorded = None if facts is None else {told.table: told for told in facts}
+    lacking = set(recorded or ()) - {file.path.table for file in files}
+    if lacking:
+        return FileFault(path=str(roots[0].path), found=f"records a file of table `{min(lacking)}` that is not there")
     tables: dict[str, pa.Table] = {ROOT_TABLE: root}
-    recorded = {} if facts is None else {told.table: told for told in facts}
-    for file in files:
-        if file is roots[0]:
-            continue
-        expected = Expected(facts=recorded.pop(file.path.table, None), runs=ids, decode=True)
-        read = _misplaced(file, roots[0], expected, known=facts is not None) or _rows(
-            readers[file.path.table], _KNOWN[file.path.table], file, expected
-        )
+    for file in (file for file in files if file is not roots[0]):
+        name = file.path.table
+        expected = Expected(facts=(recorded or {}).get(name), runs=ids, decode=True)
+        fault = _misplaced(file, roots[0], expected, known=recorded is not None)
+        read = fault or _rows(readers[name], _KNOWN[name], file, expected)
         if isinstance(read, FileFault):
             return read
-        tables[file.path.table] = read
-    if recorded:
-        return FileFault(path=str(roots[0].path), found=f"records a file of table `{min(recorded)}` that is not there")
+        tables[name] = read
     return tables
 
 

@@ -2,9 +2,9 @@
 
     python tests/store/store_moments.py 8 directory writer compactor pruner
 
-Says for every kind of process how many were killed in the middle, and everything that was not as it should be. This
-process only forks, kills and counts, so that no thread of a library is ever in a child; whatever reads or writes a
-store does so in one. `careless` is a writer that shows a run before its rows: it must be found out.
+Says for every kind of process how often something was left for others to clear away, and everything that was not as it
+should be. This process only forks, kills and counts, so that no thread of a library is ever in a child; whatever reads
+or writes a store does so in one. `careless` is a writer that shows a run before its rows: it must be found out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from opsdebug_ci.store.encoding import encode_run  # noqa: E402 - as above
 from opsdebug_ci.store.pruning import prune  # noqa: E402 - as above
 from opsdebug_ci.store.query import query  # noqa: E402 - as above
 from opsdebug_ci.store.retention import Limits, retention  # noqa: E402 - as above
-from opsdebug_ci.store.verification import verify  # noqa: E402 - as above
+from opsdebug_ci.store.verification import Severity, verify  # noqa: E402 - as above
 
 CASES = 3
 """Of each run."""
@@ -54,6 +54,9 @@ _SEEN = "select r.id, count(a.run_id) from runs_files r left join accuracy_files
 
 Say = Callable[[str], None]
 """Writes a line that is there as soon as this returns."""
+
+Work = Callable[["Place", str, Say], None]
+"""What a process does: in a place, with names that begin with a label."""
 
 
 @dataclass(slots=True)
@@ -83,34 +86,34 @@ def append(place: Place, name: str, say: Say) -> None:
 
 
 def write(place: Place, label: str, say: Say) -> None:
-    """Record runs, each with a bundle, until killed."""
-    for number in range(10**6):
+    """Record a few runs, each with a bundle."""
+    for number in range(STAYING):
         append(place, f"{label}-{number}", say)
 
 
 def pack(place: Place, label: str, say: Say) -> None:
-    """Pack what there is, once."""
+    """Record a few runs more, and pack them with what there is."""
+    write(place, label, say)
     compact(place.store().backend, today=_today(), entropy=label, rules=CompactionRules(fewest=2))
-    say("done")
 
 
 def remove(place: Place, label: str, say: Say) -> None:
-    """Remove all but the newest runs."""
+    """The same, and remove all but the newest runs, from the pack and beside it."""
+    pack(place, label, say)
+    append(place, f"{label}-beside", say)
     store = place.store()
     sizes = dict.fromkeys(store.bundles(), 1)
     going = retention(store.mirror().root, Limits(keep_runs=STAYING), datetime.now(timezone.utc), sizes)
     for run in going.runs:
         say(f"going {run}")
-    prune(store.backend, going, today=_today(), entropy=label)
-    say("done")
+    prune(store.backend, going, today=_today(), entropy=f"{label}-p")
 
 
 def pull(place: Place, label: str, say: Say) -> None:
     """Copy the store to this machine, anew."""
-    del label
+    del label, say
     shutil.rmtree(place.environ["OPSDEBUG_CACHE"], ignore_errors=True)
     place.store().mirror()
-    say("done")
 
 
 def be_careless(place: Place, label: str, say: Say) -> None:
@@ -122,7 +125,7 @@ def be_careless(place: Place, label: str, say: Say) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-ROLES: dict[str, Callable[[Place, str, Say], None]] = {
+ROLES: dict[str, Work] = {
     "writer": write,
     "compactor": pack,
     "pruner": remove,
@@ -131,14 +134,14 @@ ROLES: dict[str, Callable[[Place, str, Say], None]] = {
 }
 
 
-ONCE = ("compactor", "pruner", "puller")
-"""Those that come to an end; they are killed at up to the time that it takes, and a preparation."""
+def over_and_over(work: Work) -> Work:
+    """Do it until killed."""
 
+    def loop(place: Place, label: str, say: Say) -> None:
+        for number in range(10**6):
+            work(place, f"{label}-{number}", say)
 
-def prepare(place: Place, label: str, say: Say) -> None:
-    """A few runs more, so that there is something to pack, remove and copy."""
-    for number in range(STAYING):
-        append(place, f"{label}-{number}", say)
+    return loop
 
 
 def check(place: Place, label: str, say: Say) -> None:
@@ -151,8 +154,10 @@ def check(place: Place, label: str, say: Say) -> None:
     _check_rows(place, store.mirror().root, say, whole=True)
     found = verify(store.backend, today=_today())
     for remark in found.remarks:
-        if remark.severity.value == "damaged":
+        if remark.severity is Severity.DAMAGED:
             say(f"wrong {label}: {remark}")
+    if found.remarks:
+        say("left over")
 
 
 def check_copy(place: Place, label: str, say: Say) -> None:
@@ -181,7 +186,7 @@ def _today() -> date:
     return datetime.now(timezone.utc).date()
 
 
-def run_child(work: Callable[[Place, str, Say], None], place: Place, label: str, after_s: float | None) -> list[str]:
+def run_child(work: Work, place: Place, label: str, after_s: float | None) -> list[str]:
     """What a process said until it ended, or was killed after `after_s` seconds; `killed` is then the last line."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -214,9 +219,7 @@ def _say(descriptor: int, line: str) -> None:
 @contextmanager
 def place_of(kind: str) -> Iterator[Place]:
     """A place with nothing in it."""
-    # NOTE: in memory where that is possible: a kill takes nothing back from a disk, and waiting for it takes longest.
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
+    with tempfile.TemporaryDirectory() as directory:
         environ = {**os.environ, **NOT_THE_PERSON, "OPSDEBUG_CACHE": f"{directory}/cache"}
         location = f"{directory}/store"
         if kind == "branch":
@@ -227,31 +230,25 @@ def place_of(kind: str) -> Iterator[Place]:
 def kill(kind: str, role: str, moments: int, draws: random.Random) -> list[str]:
     """Kill so many processes of a kind; what was wrong afterwards."""
     wrong: list[str] = []
-    killed = done = runs = 0
-    longest_s = 0.0
-    while killed + done < moments:
+    left = runs = 0
+    looked = check_copy if role == "puller" else check
+    for first in range(0, moments, FRESH):
         with place_of(kind) as place:
-            for number in range(min(FRESH, moments - killed - done)):
-                began = time.monotonic()
-                if number == 0 or role != "writer":
-                    place.hear(run_child(prepare, place, f"p{killed + done}", None))
-                if not longest_s and role in ONCE:
-                    began = time.monotonic()
-                    place.hear(run_child(ROLES[role], place, "whole", None))
-                    place.hear(run_child(prepare, place, "again", None))
-                longest_s = longest_s or time.monotonic() - began
-                after_s = None if role == "careless" else draws.uniform(0, longest_s)
-                said = run_child(ROLES[role], place, f"m{killed + done}", after_s)
+            place.hear(run_child(write, place, "first", None))
+            began = time.monotonic()
+            said = run_child(ROLES[role], place, "whole", None)
+            place.hear(said)
+            longest_s = 2 * (time.monotonic() - began)
+            for moment in range(first, min(first + FRESH, moments)):
+                said += run_child(over_and_over(ROLES[role]), place, f"m{moment}", draws.uniform(0, longest_s))
                 place.hear(said)
-                wrong += [line for line in said if line.startswith("wrong")]
-                finished = "done" in said
-                done, killed = done + finished, killed + (not finished)
-                looked = run_child(check_copy if role == "puller" else check, place, f"{role} {killed + done}", None)
-                wrong += [line for line in looked if line.startswith(("wrong", "killed"))]
+                said += run_child(looked, place, f"{role} {moment}", None)
+            left += said.count("left over")
+            wrong += [line for line in said if line.startswith("wrong")]
             runs += len(place.acknowledged - place.going)
     print(  # noqa: T201 - its result
-        f"{role} of a {kind}: {killed} killed in the middle, {done} when they were done; {runs} acknowledged runs that "
-        f"nobody removed; {len(wrong)} wrong",
+        f"{role} of a {kind}: killed {moments} times; {left} times something was left over; {runs} acknowledged runs "
+        f"that nobody removed; {len(wrong)} wrong",
         flush=True,
     )
     return wrong
