@@ -71,6 +71,7 @@ def read_address(text: str, base: Path) -> Address:
     named, _, host = parts.netloc.rpartition("@")
     user, colon, password = named.partition(":")
     if scheme in ("http", "https"):
+        _refuse_query(text)
         return Address(
             given=parts._replace(netloc=host).geturl(),
             shown=hide_credentials(text),
@@ -83,9 +84,11 @@ def read_address(text: str, base: Path) -> Address:
 
 
 def hide_credentials(text: str) -> str:
-    """`text` without what stands in front of the host of a URL; the user of an ssh address stays."""
-    text = re.sub(r"(?i)(https?://)[^/?#\s]+@", rf"\1{HIDDEN}@", text)
-    return re.sub(r"(://)[^/?#\s@]*:[^/?#\s]*@", rf"\1{HIDDEN}@", text)
+    """`text` without what stands in front of the host of a URL, and without its query and fragment; the user of an ssh
+    address stays."""
+    text = re.sub(r"(?i)(?<!ssh)(://)[^/?#\s]+@", rf"\1{HIDDEN}@", text)
+    text = re.sub(r"(://)[^/?#\s@]*:[^/?#\s]*@", rf"\1{HIDDEN}@", text)
+    return re.sub(r"(://[^?#\s]*[?#])[^\s]+", rf"\1{HIDDEN}", text)
 
 
 def _checked_scheme(text: str) -> str:
@@ -99,6 +102,15 @@ def _checked_scheme(text: str) -> str:
             next_step="e.g. `store = branch:opsdebug-baselines@https://github.com/OWNER/REPOSITORY`",
         )
     return scheme
+
+
+def _refuse_query(text: str) -> None:
+    """A query often holds a token, and git would show it in messages, and send it to wherever it is led."""
+    if "?" in text or "#" in text:
+        raise UsageError(
+            f"`{hide_credentials(text)!a}` has a query or a fragment; wanted the address of a repository without",
+            next_step="leave out what begins with `?` or `#`, and give a token in GITHUB_TOKEN or OPSDEBUG_TOKEN",
+        )
 
 
 def _has_bad_host(text: str) -> bool:

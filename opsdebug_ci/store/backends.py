@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.git.address import hide_credentials
 from opsdebug_ci.store.backend import Backend
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.directory import DirectoryBackend
@@ -70,7 +71,7 @@ def open_store(
     scheme = found.group(1).lower() if found else ""
     if scheme not in BACKENDS:
         raise UsageError(
-            f"`store` is `{text}`: a `{scheme}:` store is not known; wanted {KNOWN}",
+            f"`store` is `{hide_credentials(text)}`: a `{scheme}:` store is not known; wanted {KNOWN}",
             next_step="set `store` to one of these, e.g. `baselines/` (a path with a colon as `./a:b`)",
         )
     return BaselineStore(BACKENDS[scheme](text, root or Path(), environ or {}))

@@ -57,6 +57,20 @@ def test_the_message_about_a_bad_address_hides_its_password() -> None:
     assert hide_credentials("see https://u:p@h/a and ssh://git@h/b") == "see https://***@h/a and ssh://git@h/b"
 
 
+@pytest.mark.parametrize("end", ["?access_token=s3cret", "/?x=1&t=s3cret", "#s3cret"])
+def test_an_address_with_a_query_is_refused_and_not_shown(end: str) -> None:
+    with pytest.raises(UsageError, match="has a query or a fragment") as told:
+        read_address(f"https://h/r.git{end}", BASE)
+    assert "s3cret" not in str(told.value)
+    assert read_address("https://h/r.git", BASE).given == "https://h/r.git"
+    assert read_address("/x/r?1#2", BASE).path == Path("/x/r?1#2")
+
+
+def test_no_user_of_a_url_is_shown_but_that_of_ssh() -> None:
+    assert hide_credentials("ftp://ghp_x@h/r git+https://ghp_x@h/r") == "ftp://***@h/r git+https://***@h/r"
+    assert hide_credentials("ssh://git@h/r") == "ssh://git@h/r"
+
+
 def test_a_person_keeps_their_configuration_and_a_token_uses_none() -> None:
     person = remote_at(
         read_address("https://me@h/r", BASE), {"GIT_SSH_COMMAND": "ssh -x", "GITHUB_TOKEN": "t0ken"}, believed=True
