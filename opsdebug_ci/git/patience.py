@@ -23,7 +23,8 @@ class Patience:
     """And none begins later than this: a CI job must not hang for a store."""
 
     first_s: float = 0.1
-    """Bound of the first pause: about what one try takes on a remote next door."""
+    """Bound of the first pause, where the try before it was no longer: about what one takes on a remote next door. Less
+    than a try is no pause at all: where many write at once on few cores they would only be in each other's way."""
 
     longest_s: float = 10.0
     """Bound of the longest pauses: a few tries of a slow remote."""
@@ -40,9 +41,13 @@ class Patience:
     def attempts(self) -> Iterator[int]:
         """Numbers from 1, each after its pause, for as long as there are any."""
         begun = self.monotonic()
+        took_s = 0.0
         for number in range(self.tries):
-            pause_s = self.draw(0.0, min(self.longest_s, self.first_s * 2.0**number)) if number else 0.0
+            bound_s = min(self.longest_s, max(self.first_s, took_s) * 2.0**number)
+            pause_s = self.draw(0.0, bound_s) if number else 0.0
             if self.monotonic() - begun + pause_s > self.limit_s:
                 return
             self.sleep(pause_s)
+            tried_at = self.monotonic()
             yield number + 1
+            took_s = self.monotonic() - tried_at

@@ -244,3 +244,24 @@ def test_pauses_are_drawn_between_nothing_and_a_bound_that_doubles() -> None:
         5,
     ]
     assert BRISK.tries == 40
+
+
+def test_the_first_pause_is_as_long_as_a_try_may_take() -> None:
+    bounds: list[float] = []
+    now = [0.0]
+
+    def draw(low: float, high: float) -> float:  # noqa: ARG001 - as `uniform`
+        bounds.append(high)
+        return high
+
+    patience = Patience(
+        tries=5,
+        first_s=0.1,
+        longest_s=10.0,
+        sleep=lambda _: None,
+        monotonic=lambda: now[0],
+        draw=draw,
+    )
+    for _, took_s in zip(patience.attempts(), (0.0, 2.0, 0.01, 1.0, 0.0), strict=True):
+        now[0] += took_s
+    assert bounds == [0.2, 8.0, 0.8, 10.0]
