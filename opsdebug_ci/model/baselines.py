@@ -100,14 +100,17 @@ class BaselinesDocument:
     bundles: int
     """Failure bundles."""
 
-    bundle_bytes: int
-    """Their size."""
+    bundle_bytes: int | None
+    """Their size; None: not known, for bundles on a branch are fetched only when they are asked for."""
 
     leftover_files: int
     """Files that packs stand for, or that were never finished: `opsdebug baselines compact` removes them in time."""
 
     notes: tuple[str, ...]
     """What else a reader must know."""
+
+    complete: bool
+    """The store was reached, and every run in it could be read."""
 
     next: tuple[str, ...]
     """Commands to run next."""

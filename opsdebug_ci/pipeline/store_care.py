@@ -63,11 +63,12 @@ def what_may_go(store: BaselineStore, limits: Limits, world: World, told: Told =
             next_step="write e.g. --older-than 400d, --keep-runs 2000 or --max-size 1GiB",
         )
     mirror = store.mirror(told)
-    sizes = {
-        sha256: entry.size_bytes
-        for entry in store.backend.entries()
-        if (sha256 := read_bundle_path(entry.path)) is not None
-    }
+    bundles = [entry for entry in store.backend.entries() if read_bundle_path(entry.path) is not None]
+    away = [entry.path for entry in bundles if entry.size_bytes is None]
+    # NOTE: bundles on a branch are fetched for their sizes only where these matter.
+    fetched = store.backend.read_all(away) if away and limits.most_bytes is not None else ()
+    known = {path: len(data) for path, data in fetched}
+    sizes = {Path(one.path).stem: one.size_bytes or known.get(one.path, 0) for one in bundles}
     return retention(mirror.root, limits, world.now(), sizes)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from opsdebug_ci.errors import UsageError
-from opsdebug_ci.model.baselines import BASELINES_SCHEMA, BaselinesDocument, StoredRunRow
+from opsdebug_ci.errors import StoreError, UsageError
+from opsdebug_ci.model.baselines import BASELINES_SCHEMA, BaselinesDocument
 from opsdebug_ci.store.backend import Told, untold
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.inventory import Inventory, entries_below, take_inventory
 from opsdebug_ci.store.layout import read_bundle_path
 from opsdebug_ci.store.marker import read_format_version
-from opsdebug_ci.store.overview import stored_runs, table_sizes
+from opsdebug_ci.store.overview import StoredRuns, stored_runs, table_sizes
 
 SHOWN = 5
 """Runs that an ambiguous prefix lists."""
@@ -26,14 +24,16 @@ def list_runs(store: BaselineStore, *, limit: int, told: Told = untold) -> Basel
     mirror = store.mirror(told)
     inventory = take_inventory(mirror.root)
     runs = stored_runs(mirror.root, inventory.contents, limit=limit)
-    next_ = [f"opsdebug baselines show {runs[0].id}"] if runs else ["opsdebug ci --stage smoke"]
+    next_ = f"opsdebug baselines show {runs.rows[0].id}" if runs.rows else "opsdebug ci --stage smoke"
     return _document(store, inventory, runs, mirror.note, next_)
 
 
 def show_store(store: BaselineStore, told: Told = untold) -> BaselinesDocument:
     """The store in numbers, without runs. Raises StoreError as above."""
     mirror = store.mirror(told)
-    return _document(store, take_inventory(mirror.root), (), mirror.note, ["opsdebug baselines ls"])
+    inventory = take_inventory(mirror.root)
+    none = stored_runs(mirror.root, inventory.contents, limit=0)
+    return _document(store, inventory, none, mirror.note, "opsdebug baselines ls")
 
 
 def show_run(store: BaselineStore, prefix: str, told: Told = untold) -> BaselinesDocument:
@@ -41,39 +41,45 @@ def show_run(store: BaselineStore, prefix: str, told: Told = untold) -> Baseline
 
     Raises:
         UsageError: no stored run has an id that begins with `prefix`, or several have.
-        StoreError: as above.
+        StoreError: as above, or files are damaged that may hold it.
     """
     mirror = store.mirror(told)
     inventory = take_inventory(mirror.root)
     runs = stored_runs(mirror.root, inventory.contents, prefix=prefix)
-    if len(runs) != 1:
-        some = ", ".join(run.id for run in runs[:SHOWN])
+    if not runs.rows and runs.faults:
+        raise StoreError(
+            f"no stored run with an id that begins with `{prefix}`, but cannot read `{runs.faults[0].path}`, which "
+            f"{runs.faults[0].found}; wanted one run",
+            next_step="`opsdebug baselines verify` says what is damaged, and what to do about it",
+        )
+    if len(runs.rows) != 1:
+        some = ", ".join(run.id for run in runs.rows[:SHOWN])
+        many = "s" if len(runs.rows) > 1 else ""
         raise UsageError(
-            f"{len(runs) or 'no'} stored run{'s' if len(runs) > 1 else ''} with an id that begins with `{prefix}`"
+            f"{len(runs.rows) or 'no'} stored run{many} with an id that begins with `{prefix}`"
             f"{f': {some}' if some else ''}; wanted one",
             next_step="opsdebug baselines ls",
         )
-    return _document(store, inventory, runs, mirror.note, [f"opsdebug report text {runs[0].id}"])
+    return _document(store, inventory, runs, mirror.note, f"opsdebug report text --run {runs.rows[0].id}")
 
 
-def _document(
-    store: BaselineStore, inventory: Inventory, runs: Sequence[StoredRunRow], note: str, next_: Sequence[str]
-) -> BaselinesDocument:
+def _document(store: BaselineStore, inventory: Inventory, runs: StoredRuns, note: str, next_: str) -> BaselinesDocument:
     contents = inventory.contents
     # NOTE: where the store is out of reach, its copy answers, which has no bundles.
     bundles = [] if note else [e.size_bytes for e in store.backend.entries() if read_bundle_path(e.path) is not None]
-    faults = [f"`{fault.path}` {fault.found}; it is left out" for fault in inventory.faults]
+    faults = dict.fromkeys(f"`{one.path}` {one.found}; it is left out" for one in (*inventory.faults, *runs.faults))
     return BaselinesDocument(
         schema=BASELINES_SCHEMA,
         location=store.location,
         format_version=read_format_version(inventory.root) or 0,
         run_count=len(contents.run_ids),
-        runs=tuple(runs),
+        runs=runs.rows,
         tables=table_sizes(contents, entries_below(inventory.root)),
         packs=len(contents.heads),
         bundles=len(bundles),
-        bundle_bytes=sum(bundles),
+        bundle_bytes=None if None in bundles else sum(size for size in bundles if size is not None),
         leftover_files=len(contents.superseded) + len(contents.unfinished),
         notes=(*([f"{note}, which has no bundles"] if note else []), *faults),
-        next=tuple(next_),
+        complete=not (note or runs.faults),
+        next=("opsdebug baselines verify" if faults else next_,),
     )

@@ -1,4 +1,4 @@
-"""A store and its runs as text.
+"""A store and its runs as text. What is to be known of them beside that, the notes, is for another stream.
 
 Decides what is shown at a glance; everything else is one SQL query away.
 """
@@ -17,7 +17,7 @@ _HEADER = ("run", "started (UTC)", "stage", "commit", "event", "verdict", "machi
 
 def baselines_text(document: BaselinesDocument) -> str:
     """Runs in a table, then the store in a line."""
-    lines = aligned(_HEADER, [_cells(run) for run in document.runs], left=7) if document.runs else ["no run"]
+    lines = aligned(_HEADER, [_cells(run) for run in document.runs], left=7) if document.runs else [_none(document)]
     hidden = document.run_count - len(document.runs)
     more = [f"and {hidden:,} older"] if hidden > 0 and document.runs else []
     return "\n".join([*lines, *more, "", *_store(document), *(f"next: {line}" for line in document.next)])
@@ -59,14 +59,19 @@ def run_text(document: BaselinesDocument) -> str:
 def _store(document: BaselinesDocument) -> list[str]:
     rows_bytes = sum(size.size_bytes for size in document.tables)
     files = sum(size.files for size in document.tables)
+    bundles = "size not known" if document.bundle_bytes is None else _size(document.bundle_bytes)
     lines = [
         f"store {plain(document.location)}: {document.run_count:,} run{'' if document.run_count == 1 else 's'} in "
         f"{files:,} files ({document.packs:,} packs), {_size(rows_bytes)}; "
-        f"{document.bundles:,} bundles, {_size(document.bundle_bytes)}; format {document.format_version}"
+        f"{document.bundles:,} bundles, {bundles}; format {document.format_version}"
     ]
     if document.leftover_files:
         lines.append(f"{document.leftover_files:,} files are left over: `opsdebug baselines verify` says of what")
-    return [*lines, *map(plain, document.notes)]
+    return lines
+
+
+def _none(document: BaselinesDocument) -> str:
+    return "no run that can be read" if document.run_count or not document.complete else "no run"
 
 
 def _cells(run: StoredRunRow) -> tuple[str, ...]:

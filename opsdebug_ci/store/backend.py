@@ -7,7 +7,7 @@ paths mean is in `layout`, and everything the store does with them is written on
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -38,8 +38,8 @@ class StoreEntry:
     path: str
     """Path below the store, with forward slashes."""
 
-    size_bytes: int
-    """Its size."""
+    size_bytes: int | None
+    """Its size; None: it cannot be known without fetching the file."""
 
     written_at: datetime | None = field(default=None, compare=False)
     """When it was put there, by the clock of the place; None: files of one addition appear together there, so that none
@@ -106,6 +106,15 @@ class Backend(ABC):
     @abstractmethod
     def read(self, path: str) -> bytes:
         """The bytes of one file."""
+
+    @abstractmethod
+    def read_all(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Path and bytes of many files, in any order; those that are not there are left out."""
+
+    @abstractmethod
+    def mend(self, paths: Collection[str], told: Told = untold) -> bool:
+        """Fetch anew those files of the copy that `mirror` makes which turned out unsound, before anybody is told that
+        the store is; whether any of them was another one there. False where nothing is copied."""
 
     @abstractmethod
     def mirror(self, told: Told = untold) -> Mirror:

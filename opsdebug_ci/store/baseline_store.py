@@ -35,7 +35,7 @@ class BaselineStore:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._sizes: dict[str, int] = {}
+        self._sizes: dict[str, int | None] = {}
 
     @property
     def backend(self) -> Backend:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TypeVar, final
@@ -28,7 +28,7 @@ from opsdebug_ci.store.branch_change import Change, check_version, make_change
 from opsdebug_ci.store.branch_refusal import refused
 from opsdebug_ci.store.cache import store_place
 from opsdebug_ci.store.layout import MARKER, read_bundle_path
-from opsdebug_ci.store.mirroring import mirrored
+from opsdebug_ci.store.mirroring import ListEntries, ReadMany, mended, mirrored
 
 Answer = TypeVar("Answer")
 
@@ -125,23 +125,36 @@ class BranchBackend(Backend):
                 )
             return next(data for _, data in self._contents(repository, [path]))
 
+    def read_all(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        with self._repository(keep=True) as repository:
+            files = self._look(repository)
+            yield from self._contents(repository, [path for path in paths if path in files])
+
+    def mend(self, paths: Collection[str], told: Told = untold) -> bool:
+        with ExitStack() as stack:
+            return mended(*self._copying(stack), self._place(), paths, told)
+
     def mirror(self, told: Told = untold) -> Mirror:
         with ExitStack() as stack:
-            repositories: list[Repository] = []
+            return mirrored(self.location, *self._copying(stack), self._place(), told)
 
-            def listed() -> tuple[StoreEntry, ...]:
-                # NOTE: not before the copy is ours alone, so that whoever waits for it finds what is fetched here.
-                repositories.append(stack.enter_context(self._repository(keep=True)))
-                files = self._look(repositories[-1])
-                if not files:
-                    raise self._no_store()
-                kept = {path: name for path, name in files.items() if read_bundle_path(path) is None}
-                return self._entries(repositories[-1], kept)
+    def _copying(self, stack: ExitStack) -> tuple[ListEntries, ReadMany]:
+        """How the copy learns what there is, and gets it, from a repository that `stack` gives back."""
+        repositories: list[Repository] = []
 
-            def read(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-                return self._contents(repositories[-1], paths)
+        def listed() -> tuple[StoreEntry, ...]:
+            # NOTE: not before the copy is ours alone, so that whoever waits for it finds what is fetched here.
+            repositories.append(stack.enter_context(self._repository(keep=True)))
+            files = self._look(repositories[-1])
+            if not files:
+                raise self._no_store()
+            kept = {path: name for path, name in files.items() if read_bundle_path(path) is None}
+            return self._entries(repositories[-1], kept)
 
-            return mirrored(self.location, listed, read, self._place(), told)
+        def read(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+            return self._contents(repositories[-1], paths)
+
+        return listed, read
 
     def _look(self, repository: Repository) -> Mapping[str, str]:
         """Path -> object of the store as it is now; empty where there is none."""
@@ -154,9 +167,12 @@ class BranchBackend(Backend):
         return self._seen[1]
 
     def _entries(self, repository: Repository, files: Mapping[str, str]) -> tuple[StoreEntry, ...]:
-        self._fetch_contents(repository, list(files.values()))
-        sizes = repository.sizes(list(dict.fromkeys(files.values())))
-        return tuple(StoreEntry(path=path, size_bytes=sizes[name]) for path, name in sorted(files.items()))
+        """Entries of files; of bundles, which are not fetched for it, without sizes."""
+        named = {path: name for path, name in files.items() if read_bundle_path(path) is None}
+        self._fetch_contents(repository, list(named.values()))
+        sizes = repository.sizes(list(dict.fromkeys(named.values())))
+        known = {path: sizes[name] for path, name in named.items()}
+        return tuple(StoreEntry(path=path, size_bytes=known.get(path)) for path in sorted(files))
 
     def _contents(self, repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Path and bytes of files that were seen."""

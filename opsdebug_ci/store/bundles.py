@@ -36,19 +36,19 @@ def stored_bytes(place: BundlePlace, sha256: str) -> bytes:
         ) from error
 
 
-def checked_bytes(sha256: str, size: int, read: Callable[[], bytes], where: str) -> bytes:
+def checked_bytes(sha256: str, size: int | None, read: Callable[[], bytes], where: str) -> bytes:
     """The bytes of a bundle that is there.
 
     Args:
         sha256: what it is named by.
-        size: its size, so that one that cannot be ours is not read.
+        size: its size, so that one that cannot be ours is not read; None: not known before it is read.
         read: gives its bytes.
         where: where it is, in words.
 
     Raises:
         BundleError: it is too large, or its bytes do not hash to its name.
     """
-    if size > MOST_BYTES:
+    if size is not None and size > MOST_BYTES:
         raise BundleError(
             f"bundle {sha256[:12]} {where} has {size:,} bytes; wanted at most {MOST_BYTES:,}",
             next_step="remove the file: no bundle of ours is so large",

@@ -89,7 +89,7 @@ def compact(
     """
     inventory = take_inventory(backend.mirror().root)
     entries = backend.entries()
-    sizes = {entry.path: entry.size_bytes for entry in entries}
+    sizes = {entry.path: entry.size_bytes for entry in entries if entry.size_bytes is not None}
     chosen = list(select(inventory.contents, sizes, rules, f"{today:%Y%m%d}-{entropy}"))
     packed: list[Packed] = []
     for number, selected in enumerate(chosen):

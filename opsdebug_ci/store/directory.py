@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn, final
 
@@ -17,8 +17,8 @@ from opsdebug_ci.bundle.durable import make_directory, sync_directory, write_dur
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.store.backend import Backend, Mirror, StoreEntry, StoreFile, Told, untold
 from opsdebug_ci.store.inventory import entries_below
-from opsdebug_ci.store.layout import read_bundle_path
 from opsdebug_ci.store.marker import check_ours, raise_version, read_format_version, write_marker
+from opsdebug_ci.store.replacing import replaceable
 
 WRITE_TRIES = 5
 """Tries to write one file into a directory that others remove while it is empty; a second one has never been needed."""
@@ -59,10 +59,14 @@ class DirectoryBackend(Backend):
     def add(self, files: Sequence[StoreFile]) -> None:
         try:
             self._prepare()
-            if files and self._is_there(files[-1]):
-                files = [file for file in files if not self._is_there(file)]
+            self._refuse_links([file.path for file in files])
+            paths = [file.path for file in files]
+            may = replaceable(paths, {path for path in paths if (self._root / path).is_file()})
+            # NOTE: what makes a run visible is looked at before anything is written.
+            shown = [file for file in files if file.path not in may]
+            done = {file.path for file in reversed(shown) if self._is_there(file, may)}
             for file in files:
-                if not self._is_there(file):
+                if file.path not in done and not self._is_there(file, may):
                     self._write(file)
         except OSError as error:
             self._refuse_write(error, str(error.filename))
@@ -70,6 +74,7 @@ class DirectoryBackend(Backend):
     def exchange(self, added: Sequence[StoreFile], removed: Sequence[str]) -> None:
         try:
             self._prepare()
+            self._refuse_links([*(file.path for file in added), *removed])
             raise_version(self._root)
             self.add(added)
             for path in removed:
@@ -87,9 +92,16 @@ class DirectoryBackend(Backend):
             return (self._root / path).read_bytes()
         except OSError as error:
             raise StoreError(
-                f"cannot read `{path}` of store `{self._root}`: got `{error.strerror}`; wanted a file this user can read",
+                f"cannot read `{path}` of store `{self._root}`: got `{error.strerror}`; wanted a file this user can "
+                "read",
                 next_step="`opsdebug baselines verify` says what else is missing or damaged",
             ) from error
+
+    def read_all(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        return ((path, self.read(path)) for path in paths if (self._root / path).is_file())
+
+    def mend(self, paths: Collection[str], told: Told = untold) -> bool:  # noqa: ARG002 - nothing is copied
+        return False
 
     def mirror(self, told: Told = untold) -> Mirror:  # noqa: ARG002 - nothing is copied
         if not self._root.exists():
@@ -106,14 +118,25 @@ class DirectoryBackend(Backend):
         if not self.exists():
             write_marker(self._root)
 
-    def _is_there(self, file: StoreFile) -> bool:
+    def _refuse_links(self, paths: Sequence[str]) -> None:
+        """Raise StoreError where a path leads through a symbolic link, which no reader follows, and anybody may set."""
+        below = {path if depth == 0 else str(Path(path).parents[depth - 1]) for path in paths for depth in range(3)}
+        for path in sorted(below - {"."}):
+            if (self._root / path).is_symlink():
+                raise StoreError(
+                    f"`{path}` of store `{self._root}` is a symbolic link; wanted a directory or file of its own, for "
+                    "no reader follows links in a store",
+                    next_step="remove the link; if the store should lie elsewhere, set `store` to where",
+                )
+
+    def _is_there(self, file: StoreFile, may: Collection[str]) -> bool:
         """The file is there, as it should be. Raises StoreError when another one is there that must not be changed."""
         path = self._root / file.path
         if not path.is_file():
             return False
         if path.read_bytes() == file.data:
             return True
-        if read_bundle_path(file.path) is not None:
+        if file.path in may:
             return False
         raise StoreError(
             f"store `{self._root}` already holds another `{file.path}`; wanted a new id: runs are never overwritten",

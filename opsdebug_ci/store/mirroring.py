@@ -1,9 +1,9 @@
 """A store that lies elsewhere, copied to a directory on this machine as far as queries need it: all but the bundles.
 
-Decides how the copy is brought up to date. Files never change, so a name and a size tell whether one is there: missing
-ones are fetched, and those that make others visible (tables `runs` and `acceptances`) come last; then those that are
-gone elsewhere are removed, in the opposite order. Each appears whole, by rename. So the copy answers like the store at
-every moment, also when its making was cut short.
+Decides how the copy is brought up to date. Files never change, so a name and a size tell whether one is there, unless
+somebody wrote to the copy since: missing ones are fetched, and those that make others visible (tables `runs` and
+`acceptances`) come last; then those that are gone elsewhere are removed, in the opposite order. Each appears whole, by
+rename. So the copy answers like the store at every moment, also when its making was cut short.
 
 One process at a time does this; the others wait for it, and list what is there after it is done. Deliberately does not
 know how a place is listed or read, nor what is in the files.
@@ -11,15 +11,15 @@ know how a place is listed or read, nor what is in the files.
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
 from opsdebug_ci.bundle.durable import TEMPORARY_PREFIX, write_whole
-from opsdebug_ci.errors import StoreError, StoreUnreachableError
+from opsdebug_ci.errors import EnvironmentLimitError, StoreError, StoreUnreachableError
 from opsdebug_ci.store.backend import Mirror, StoreEntry, Told, untold
 from opsdebug_ci.store.cache import VARIABLE
 from opsdebug_ci.store.layout import MARKER, PACK_PREFIX, read_table_path
@@ -45,7 +45,13 @@ _LOCK = "lock"
 _STAMP = "synchronised"
 
 
-def synchronise(list_entries: ListEntries, read_many: ReadMany, directory: Path, told: Told = untold) -> Path:
+def synchronise(
+    list_entries: ListEntries,
+    read_many: ReadMany,
+    directory: Path,
+    told: Told = untold,
+    afresh: Collection[str] = (),
+) -> Path:
     """Bring the copy in `directory` up to date.
 
     Args:
@@ -53,6 +59,7 @@ def synchronise(list_entries: ListEntries, read_many: ReadMany, directory: Path,
         read_many: see `ReadMany`; called with paths that `list_entries` gave.
         directory: where; made when it is not there, parents included. It holds the copy, and what is known of it.
         told: who hears how many of the missing files are there.
+        afresh: paths of files that are fetched although they are there.
 
     Returns:
         The copy: a directory in the layout of a store.
@@ -66,7 +73,7 @@ def synchronise(list_entries: ListEntries, read_many: ReadMany, directory: Path,
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(directory / _LOCK, told):
             _sweep(root)
-            if not any(_follow(list_entries(), read_many, root, told) for _ in range(LISTINGS)):
+            if not any(_follow(list_entries(), read_many, root, told, afresh) for _ in range(LISTINGS)):
                 raise StoreError(
                     f"files of the store were removed while they were read, {LISTINGS} times over; wanted one listing "
                     "whose files are all there",
@@ -104,6 +111,22 @@ def mirrored(
         )
 
 
+def mended(
+    list_entries: ListEntries,
+    read_many: ReadMany,
+    directory: Path,
+    paths: Collection[str],
+    told: Told = untold,
+) -> bool:
+    """Fetch files of the copy in `directory` anew; whether any of them was another one there.
+
+    Raises:
+        StoreError: see `synchronise`; where the store cannot be reached nothing is changed.
+    """
+    before = _hashes(directory / _STORE, paths)
+    return bool(paths) and _hashes(synchronise(list_entries, read_many, directory, told, paths), paths) != before
+
+
 def synchronised_at(directory: Path) -> datetime | None:
     """When the copy in `directory` was last brought up to date; None: it never was."""
     try:
@@ -113,11 +136,14 @@ def synchronised_at(directory: Path) -> datetime | None:
     return datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def _follow(entries: Sequence[StoreEntry], read_many: ReadMany, root: Path, told: Told) -> bool:
+def _follow(
+    entries: Sequence[StoreEntry], read_many: ReadMany, root: Path, told: Told, afresh: Collection[str]
+) -> bool:
     """Make `root` as `entries` say; False when one of them was gone before it was read."""
     wanted = {entry.path: entry.size_bytes for entry in entries if _is_kept(entry.path)}
-    there = dict(_files(root))
-    missing = [path for path, size in wanted.items() if path == MARKER or there.get(path) != size]
+    there = {path: found.st_size for path, found in _files(root)}
+    again = {MARKER, *afresh, *_touched(root)}
+    missing = [path for path, size in wanted.items() if path in again or there.get(path) != size]
     done = 0
     for paths in _stages(missing):
         left = set(paths)
@@ -151,15 +177,30 @@ def _stages(paths: Sequence[str]) -> list[list[str]]:
     return stages
 
 
-def _files(directory: Path, path: str = "", depth: int = 2) -> Iterator[tuple[str, int]]:
-    """Path and size of every file of a copy."""
+def _files(directory: Path, path: str = "", depth: int = 2) -> Iterator[tuple[str, os.stat_result]]:
+    """Path, and what is known, of every file of a copy."""
     with os.scandir(directory / path) as found:
         for entry in found:
             name = f"{path}{entry.name}"
             if depth and entry.is_dir(follow_symlinks=False):
                 yield from _files(directory, f"{name}/", depth - 1)
             elif _is_kept(name) and entry.is_file(follow_symlinks=False):
-                yield name, entry.stat(follow_symlinks=False).st_size
+                yield name, entry.stat(follow_symlinks=False)
+
+
+def _touched(root: Path) -> list[str]:
+    """Files of a copy that somebody wrote after it was last brought up to date."""
+    stamp = root.parent / _STAMP
+    if not stamp.exists():
+        return []
+    at_ns = stamp.stat().st_mtime_ns
+    return [path for path, found in _files(root) if found.st_mtime_ns > at_ns]
+
+
+def _hashes(root: Path, paths: Iterable[str]) -> dict[str, str]:
+    """sha256 of those files of a copy that are there."""
+    there = [path for path in paths if _is_kept(path) and (root / path).is_file()]
+    return {path: hashlib.sha256((root / path).read_bytes()).hexdigest() for path in there}
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -176,7 +217,14 @@ def _sweep(root: Path) -> None:
 
 @contextmanager
 def _alone(lock: Path, told: Told) -> Iterator[None]:
-    """Hold `lock`; the system frees it when its holder dies."""
+    """Hold `lock`; the system frees it when its holder dies. Raises EnvironmentLimitError where there are none."""
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows, where stores in directories need none
+    except ImportError as error:
+        raise EnvironmentLimitError(
+            "the copy of a store that lies elsewhere is locked with `fcntl`, which is not here; wanted Linux or macOS",
+            next_step="use a store in a directory here, or run this where there is one, e.g. in WSL",
+        ) from error
     with lock.open("a") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

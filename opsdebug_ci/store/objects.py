@@ -20,18 +20,20 @@ Decides in which order files are written and removed, and how a listing becomes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn, final
 
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.store.backend import Backend, Mirror, StoreEntry, StoreFile, Told, untold
 from opsdebug_ci.store.bucket import PATIENCE_S, Bucket, in_parallel
 from opsdebug_ci.store.cache import store_place
 from opsdebug_ci.store.contents import ROOT_TABLE, packs_among
-from opsdebug_ci.store.layout import MARKER, read_bundle_path
+from opsdebug_ci.store.layout import MARKER
 from opsdebug_ci.store.marker import check_free, format_version, marker_bytes
-from opsdebug_ci.store.mirroring import VISIBLE_LAST, mirrored
+from opsdebug_ci.store.mirroring import VISIBLE_LAST, mended, mirrored
 from opsdebug_ci.store.object_location import read_location
+from opsdebug_ci.store.replacing import replaceable
 from opsdebug_ci.store.schema import FORMAT_VERSION
 
 PROBE = ".opsdebug-writable"
@@ -79,8 +81,12 @@ class ObjectBackend(Backend):
 
     def add(self, files: Sequence[StoreFile]) -> None:
         self._prepare()
-        there = in_parallel(self._is_there, files)
-        missing = {file.path: file.data for file, found in zip(files, list(there), strict=True) if not found}
+        states = dict(in_parallel(self._state, files))
+        may = replaceable(list(states), {path for path, same in states.items() if same is not None})
+        for path, same in reversed(states.items()):
+            if same is False and path not in may:
+                self._refuse_another(path)
+        missing = {file.path: file.data for file in files if not states[file.path]}
         for stage in _stages(missing, alone=_shows):
             self._bucket.put_all((path, missing[path]) for path in stage)
 
@@ -115,8 +121,17 @@ class ObjectBackend(Backend):
         return data
 
     def mirror(self, told: Told = untold) -> Mirror:
-        place = store_place(self._environ, self._bucket.identity)
-        return mirrored(self._location, self._entries_of_a_store, self._read_many, place, told)
+        return mirrored(self._location, self._entries_of_a_store, self.read_all, self._place(), told)
+
+    def mend(self, paths: Collection[str], told: Told = untold) -> bool:
+        return mended(self._entries_of_a_store, self.read_all, self._place(), paths, told)
+
+    def read_all(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        found = in_parallel(lambda path: (path, self._bucket.get(path)), paths)
+        return ((path, data) for path, data in found if data is not None)
+
+    def _place(self) -> Path:
+        return store_place(self._environ, self._bucket.identity)
 
     def _entries_of_a_store(self) -> tuple[StoreEntry, ...]:
         if not self.exists():
@@ -125,10 +140,6 @@ class ObjectBackend(Backend):
                 next_step="make one with `opsdebug ci --stage smoke`, or set `store` to where it is",
             )
         return self.entries()
-
-    def _read_many(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        found = in_parallel(lambda path: (path, self._bucket.get(path)), paths)
-        return ((path, data) for path, data in found if data is not None)
 
     def _one_listing(self) -> tuple[StoreEntry, ...] | None:
         """Every file as of one moment; None: a compaction went by.
@@ -167,16 +178,14 @@ class ObjectBackend(Backend):
         if not self._check_ours():
             self._bucket.put_all([(MARKER, marker_bytes())])
 
-    def _is_there(self, file: StoreFile) -> bool:
-        """The file is there, as it should be. Raises StoreError when another one is there that must not be changed."""
+    def _state(self, file: StoreFile) -> tuple[str, bool | None]:
+        """Its path, and whether what is there is this file; None: nothing is there."""
         data = self._bucket.get(file.path)
-        if data is None or data == file.data:
-            return data is not None
-        if read_bundle_path(file.path) is not None:
-            return False
+        return file.path, None if data is None else data == file.data
+
+    def _refuse_another(self, path: str) -> NoReturn:
         raise StoreError(
-            f"store `{self._location}` already holds another `{file.path}`; wanted a new id: runs are never "
-            "overwritten",
+            f"store `{self._location}` already holds another `{path}`; wanted a new id: runs are never overwritten",
             next_step="take a new id from `new_run_id`: every invocation has its own",
         )
 

@@ -6,6 +6,7 @@ Decides what is counted and where it is found. Deliberately judges nothing: `ver
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from opsdebug_ci.model.baselines import StoredRunRow, TableSize
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS
 from opsdebug_ci.store.backend import StoreEntry
 from opsdebug_ci.store.contents import Contents
+from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.query import query
 
 _RUNS = """
@@ -26,7 +28,18 @@ _RUNS = """
 """
 
 
-def stored_runs(root: Path, contents: Contents, *, prefix: str = "", limit: int | None = None) -> list[StoredRunRow]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRuns:
+    """Runs of a store."""
+
+    rows: tuple[StoredRunRow, ...]
+    """Newest first."""
+
+    faults: tuple[FileFault, ...]
+    """Files that may hold others, and are left out."""
+
+
+def stored_runs(root: Path, contents: Contents, *, prefix: str = "", limit: int | None = None) -> StoredRuns:
     """Runs of the store in directory `root`, newest first.
 
     Args:
@@ -36,14 +49,15 @@ def stored_runs(root: Path, contents: Contents, *, prefix: str = "", limit: int 
         limit: at most so many; None: all.
     """
     failing = [verdict.value for verdict in FAILING_VERDICTS]
-    return [_row(cells, contents) for cells in query(root, _RUNS, (failing, prefix, limit)).rows]
+    answer = query(root, _RUNS, (failing, prefix, limit))
+    return StoredRuns(rows=tuple(_row(cells, contents) for cells in answer.rows), faults=answer.faults)
 
 
 def table_sizes(contents: Contents, entries: Sequence[StoreEntry]) -> tuple[TableSize, ...]:
     """Every table with files whose rows count."""
     sizes = {entry.path: entry.size_bytes for entry in entries}
     return tuple(
-        TableSize(table=table, files=len(files), size_bytes=sum(sizes.get(str(file.path), 0) for file in files))
+        TableSize(table=table, files=len(files), size_bytes=sum(sizes.get(str(file.path)) or 0 for file in files))
         for table, files in sorted(contents.live.items())
     )
 

@@ -115,7 +115,7 @@ def retention(root: Path, limits: Limits, now: datetime, bundle_bytes: Mapping[s
         root: the store.
         limits: what it may hold.
         now: the time ages are counted from.
-        bundle_bytes: size of every stored bundle by sha256.
+        bundle_bytes: size of every stored bundle by sha256; any number where no limit is one of size.
     """
     # NOTE: runs first, so that what each of them names is known, whatever is added meanwhile.
     rows = query(root, _RUNS).rows

@@ -5,13 +5,14 @@ Decides that a bundle which a row says to be in the store must be there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from opsdebug_ci.errors import OpsdebugError
-from opsdebug_ci.store.backend import Backend, Told
+from opsdebug_ci.store.backend import Backend, StoreEntry, Told
 from opsdebug_ci.store.bundles import checked_bytes
 from opsdebug_ci.store.heads import FileFault
-from opsdebug_ci.store.layout import read_bundle_path
+from opsdebug_ci.store.layout import bundle_path, read_bundle_path
 
 
 def check_bundles(backend: Backend, named: Mapping[str, str], told: Told) -> tuple[int, list[FileFault]]:
@@ -22,25 +23,36 @@ def check_bundles(backend: Backend, named: Mapping[str, str], told: Told) -> tup
         named: sha256 of the bundles that rows say to be there -> path of the row's file.
         told: who hears how far it is.
     """
-    entries = [(entry, sha256) for entry in backend.entries() if (sha256 := read_bundle_path(entry.path)) is not None]
+    there = {sha256: entry for entry in backend.entries() if (sha256 := read_bundle_path(entry.path)) is not None}
     faults = []
-    for number, (entry, sha256) in enumerate(entries):
-        told("bundles read", number, len(entries))
-        fault = _fault(backend, entry.path, sha256, entry.size_bytes)
+    for number, (sha256, size_bytes, read) in enumerate(_readings(backend, there)):
+        told("bundles read", number, len(there))
+        fault = _fault(sha256, size_bytes, read)
         if fault is not None:
-            faults.append(FileFault(path=entry.path, found=fault))
-    told("bundles read", len(entries), len(entries))
-    there = {sha256 for _, sha256 in entries}
+            faults.append(FileFault(path=bundle_path(sha256), found=fault))
+    told("bundles read", len(there), len(there))
     for sha256, path in sorted(named.items()):
         if sha256 not in there:
             faults.append(FileFault(path=path, found=f"names bundle `{sha256}`, which is not in the store"))
-    return len(entries), faults
+    return len(there), faults
 
 
-def _fault(backend: Backend, path: str, sha256: str, size_bytes: int) -> str | None:
+def _readings(
+    backend: Backend, there: Mapping[str, StoreEntry]
+) -> Iterator[tuple[str, int | None, Callable[[], bytes]]]:
+    """sha256 of every bundle, its size, and how it is read: all at once where not even their sizes are known."""
+    for sha256, entry in there.items():
+        if entry.size_bytes is not None:
+            yield sha256, entry.size_bytes, partial(backend.read, entry.path)
+    away = {entry.path: sha256 for sha256, entry in there.items() if entry.size_bytes is None}
+    for path, data in backend.read_all(list(away)) if away else ():
+        yield away[path], len(data), partial(bytes, data)
+
+
+def _fault(sha256: str, size_bytes: int | None, read: Callable[[], bytes]) -> str | None:
     """What is wrong with a bundle; None: nothing."""
     try:
-        checked_bytes(sha256, size_bytes, lambda: backend.read(path), "of the store")
+        checked_bytes(sha256, size_bytes, read, "of the store")
     except OpsdebugError as error:
         return f"is not what it is named by: {error.message}"
     return None

@@ -2,7 +2,8 @@
 
 Decides what is damage and what is only left over. Damaged is what a reader misses or must not believe: a file that is
 not what was recorded of it, a row too few or too many, a bundle that a row names and nobody has. Left over is what no
-reader looks at: what a crash or a compaction left behind, and files that are none of a store's. Repairs nothing.
+reader looks at: what a crash or a compaction left behind, and files that are none of a store's. Repairs nothing but
+a copy on this machine, whose bad files are fetched anew before anybody is told of them.
 """
 
 from __future__ import annotations
@@ -118,6 +119,9 @@ def verify(backend: Backend, *, today: date, told: Told = untold) -> Verificatio
     mirror = backend.mirror(told)
     inventory = take_inventory(mirror.root)
     rows = check_rows(inventory, told)
+    if not mirror.note and backend.mend({fault.path for fault in (*inventory.faults, *rows.faults)}, told):
+        inventory = take_inventory(mirror.root)
+        rows = check_rows(inventory, told)
     bundles, bundle_faults = check_bundles(backend, rows.named, told)
     ignored = set(_ignored(inventory))
     faults = {fault for fault in (*inventory.faults, *rows.faults, *bundle_faults) if fault not in ignored}

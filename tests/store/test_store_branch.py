@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
-from branch_remotes import BRANCH, DAY, Forge, paths_of, run_files
+from branch_remotes import BRANCH, DAY, Forge, WatchedGit, paths_of, run_files
 
 from opsdebug_ci.errors import StoreError, StoreFormatError, StoreUnreachableError, UsageError
 from opsdebug_ci.store.backend import StoreFile
@@ -53,9 +55,8 @@ def test_what_is_read_is_what_was_added(forge: Forge) -> None:
     writer, reader = forge.backend("here"), forge.backend("there")
     files = run_files("one", b"a bundle\0" * 1000)
     writer.add(files)
-    assert {entry.path: entry.size_bytes for entry in reader.entries() if entry.path != "opsdebug-store.json"} == {
-        file.path: len(file.data) for file in files
-    }
+    sizes = {entry.path: entry.size_bytes for entry in reader.entries() if entry.path != "opsdebug-store.json"}
+    assert sizes == {files[0].path: None, **{file.path: len(file.data) for file in files[1:]}}
     assert [reader.read(file.path) for file in files] == [file.data for file in files]
     with pytest.raises(StoreError, match=f"has no `runs/{DAY}/none.parquet`"):
         reader.read(f"runs/{DAY}/none.parquet")
@@ -160,6 +161,41 @@ def test_without_the_remote_the_copy_of_last_time_answers_and_says_so(forge: For
         forge.backend("third").mirror()
     with pytest.raises(StoreError, match="does not appear to be a git repository"):
         writer.add(run_files("two"))
+
+
+def test_bundles_are_fetched_when_they_are_asked_for_all_in_one_go(
+    forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundles = [bytes([number]) * 5000 for number in range(5)]
+    forge.backend("here").add(run_files("one", *bundles))
+    watched = WatchedGit(tmp_path / "bin")
+    reader = forge.backend("there", PATH=watched.path)
+    monkeypatch.setenv("PATH", watched.path)
+    reader.mirror()
+    paths = [entry.path for entry in reader.entries() if entry.size_bytes is None]
+    kept = next((tmp_path / "cache-none").parent.glob("there/stores/*/reading.git"))
+    listed = ["git", "-C", str(kept), "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectsize)"]
+    here = subprocess.run(listed, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert "blob 5000" not in here, "looked for, not fetched"
+    assert len([line for line in here if line.startswith("blob")]) == 3
+    watched.log.write_text("")
+    found = dict(reader.read_all([*paths, "bundles/gone"]))
+    assert sorted(found.values()) == sorted(bundles)
+    assert watched.log.read_text().count(" rev-list ") == 2, "for the marker, and for all bundles"
+
+
+def test_a_bad_local_copy_is_mended_and_a_good_one_is_not_fetched(forge: Forge) -> None:
+    writer, reader = forge.backend("here"), forge.backend("there")
+    writer.add(run_files("one"))
+    path = run_files("one")[-1].path
+    copy = reader.mirror().root / path
+    times = copy.stat()
+    copy.write_bytes(b"x" * times.st_size)
+    os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert reader.mend([path])
+    assert copy.read_bytes() == run_files("one")[-1].data
+    assert not reader.mend([path])
+    assert not reader.mend([])
 
 
 def test_a_branch_that_was_never_written_is_no_store_yet(forge: Forge) -> None:

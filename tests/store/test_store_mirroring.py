@@ -17,7 +17,7 @@ import opsdebug_ci
 from opsdebug_ci.errors import StoreError, StoreUnreachableError
 from opsdebug_ci.store.backend import StoreEntry
 from opsdebug_ci.store.cache import cache_directory, store_place
-from opsdebug_ci.store.mirroring import LEFT_S, mirrored, synchronise, synchronised_at
+from opsdebug_ci.store.mirroring import LEFT_S, mended, mirrored, synchronise, synchronised_at
 
 DAY = "date=2026-11-29"
 MARKER = "opsdebug-store.json"
@@ -97,6 +97,51 @@ def test_a_file_that_was_cut_short_is_read_again(tmp_path: Path) -> None:
     path.write_bytes(b"")
     place.synchronise()
     assert path.read_bytes() == b"accuracy one"
+
+
+def test_a_file_that_somebody_wrote_to_is_read_again(tmp_path: Path) -> None:
+    place = Place(tmp_path, store("one"))
+    path = place.synchronise() / f"accuracy/{DAY}/one.parquet"
+    path.write_bytes(b"x" * path.stat().st_size)
+    later_ns = (tmp_path / "synchronised").stat().st_mtime_ns + 10**9
+    os.utime(path, ns=(later_ns, later_ns))
+    place.read = []
+    place.synchronise()
+    assert path.read_bytes() == b"accuracy one"
+    assert place.read == [MARKER, f"accuracy/{DAY}/one.parquet"]
+
+
+def test_a_bad_file_is_read_again_when_it_is_named(tmp_path: Path) -> None:
+    place = Place(tmp_path, store("one"))
+    path = f"accuracy/{DAY}/one.parquet"
+    copy = place.synchronise() / path
+    os.utime(tmp_path / "synchronised", ns=(2**62, 2**62))
+    copy.write_bytes(b"x" * copy.stat().st_size)
+    place.synchronise()
+    assert copy.read_bytes() != b"accuracy one", "its name, size and time say nothing"
+    place.read = []
+    os.utime(tmp_path / "synchronised", ns=(2**62, 2**62))
+    assert mended(place.entries, place.read_many, tmp_path, [path, "../outside"])
+    assert place.read == [MARKER, path]
+    assert copy.read_bytes() == b"accuracy one"
+    assert not mended(place.entries, place.read_many, tmp_path, [path]), "what is elsewhere is bad itself"
+
+
+def test_without_locks_a_store_elsewhere_is_told_and_nothing_else_fails(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['fcntl'] = None\n"
+        "from pathlib import Path\n"
+        "import opsdebug_ci.store.objects, opsdebug_ci.store.branch\n"
+        "from opsdebug_ci.errors import EnvironmentLimitError\n"
+        "from opsdebug_ci.store.mirroring import synchronise\n"
+        "try:\n    synchronise(list, list, Path(sys.argv[1]))\n"
+        "except EnvironmentLimitError as error:\n    print(error)\n"
+    )
+    around = {**os.environ, "PYTHONPATH": str(Path(opsdebug_ci.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env=around, capture_output=True, text=True, check=False
+    )
+    assert "wanted Linux or macOS" in done.stdout, done.stderr
 
 
 def test_a_pack_is_there_before_what_it_stands_for_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
