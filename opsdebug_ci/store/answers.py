@@ -7,20 +7,18 @@ text: whoever prints does.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from typing import BinaryIO
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opsdebug_ci.errors import QueryError
 from opsdebug_ci.store.heads import FileFault
-from opsdebug_ci.store.query import question
+from opsdebug_ci.store.query import Question, question
 
 ROWS_AT_A_TIME = 10_000
 """Rows taken from DuckDB at once: some MiB of Python values, and few enough calls to cost nothing."""
@@ -57,12 +55,10 @@ def answering(location: str | os.PathLike[str], sql: str, timeout_s: float | Non
         StoreError: there is no store, or a file of it cannot be read.
     """
     # NOTE: rows that were handed out cannot be taken back, so files without a recorded hash are decoded beforehand.
-    with question(location, sql, decode=True) as asked, _within(asked.connection, timeout_s):
-        asked.connection.execute(asked.sql)
+    with question(location, sql, decode=True, timeout_s=timeout_s) as asked:
+        asked.attendant.have(lambda: asked.connection.execute(asked.sql))
         names = tuple(str(column[0]) for column in asked.connection.description or [])
-        yield Answer(
-            columns=names, pieces=iter(lambda: asked.connection.fetchmany(ROWS_AT_A_TIME), []), faults=asked.faults
-        )
+        yield Answer(columns=names, pieces=_pieces(asked), faults=asked.faults)
 
 
 def write_parquet(
@@ -83,13 +79,8 @@ def write_parquet(
         QueryError: as of `answering`, or a column is of a type that Parquet does not have.
         StoreError: there is no store, or a file of it cannot be read.
     """
-    with question(location, sql, decode=True) as asked, _within(asked.connection, timeout_s), _in_terms_of_duckdb():
-        reader = asked.connection.sql(asked.sql).to_arrow_reader(GROUP_ROWS)
-        names = distinct(reader.schema.names)
-        schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
-        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-            for batch in reader:
-                writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema), GROUP_ROWS)
+    with question(location, sql, decode=True, timeout_s=timeout_s) as asked, _storable():
+        asked.attendant.have(lambda: _store(asked, sink))
         return asked.faults
 
 
@@ -102,29 +93,23 @@ def distinct(names: Sequence[str]) -> list[str]:
     return found
 
 
-@contextmanager
-def _within(connection: duckdb.DuckDBPyConnection, timeout_s: float | None) -> Iterator[None]:
-    """Interrupt what `connection` does once the time is over."""
-    if timeout_s is None:
-        yield
-        return
-    timer = threading.Timer(timeout_s, connection.interrupt)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except duckdb.InterruptException as error:
-        raise QueryError(
-            f"the query was not answered within {timeout_s:g} s; wanted an answer by then",
-            next_step="raise `--timeout`, or ask for less: one operator, or a `limit`",
-        ) from error
-    finally:
-        timer.cancel()
+def _pieces(asked: Question) -> Iterator[Sequence[tuple[object, ...]]]:
+    while rows := asked.attendant.have(lambda: asked.connection.fetchmany(ROWS_AT_A_TIME)):
+        yield rows
+
+
+def _store(asked: Question, sink: BinaryIO) -> None:
+    reader = asked.connection.sql(asked.sql).to_arrow_reader(GROUP_ROWS)
+    names = distinct(reader.schema.names)
+    schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
+    with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for batch in reader:
+            writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema), GROUP_ROWS)
 
 
 @contextmanager
-def _in_terms_of_duckdb() -> Iterator[None]:
-    """Errors of Arrow as DuckDB would have told them."""
+def _storable() -> Iterator[None]:
+    """Say what to do about a type that Parquet does not have."""
     try:
         yield
     except pa.ArrowNotImplementedError as error:
@@ -132,5 +117,3 @@ def _in_terms_of_duckdb() -> Iterator[None]:
             f"the answer cannot be written as Parquet: {error}; wanted types that Parquet has",
             next_step="cast that column in the query, e.g. `column::varchar`",
         ) from error
-    except pa.ArrowException as error:
-        raise duckdb.Error(str(error)) from error

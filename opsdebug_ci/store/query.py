@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from opsdebug_ci.errors import DamagedFileError, QueryError
+from opsdebug_ci.store.attended import Attendant
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.dataset import StoreRows, TableRows, store_rows
 from opsdebug_ci.store.examples import EXAMPLES, ExampleQuery
@@ -40,9 +42,6 @@ LOCK = (
     "set lock_configuration = true",
 )
 """What confines a connection, for good, once the views are there."""
-
-INTERRUPTED = "Query interrupted"
-"""What DuckDB says after Ctrl-C."""
 
 FILE_FAULTS = ("reading the stream registered as", "get_next failed")
 """What DuckDB says when rows could not be read, as opposed to a query that cannot be answered."""
@@ -71,6 +70,9 @@ class Question:
 
     connection: duckdb.DuckDBPyConnection
     """A connection that can reach nothing but the store's rows."""
+
+    attendant: Attendant
+    """Who has all work with it done."""
 
     sql: str
     """The query."""
@@ -132,13 +134,16 @@ def query(location: str | os.PathLike[str], sql: str, parameters: Sequence[objec
 
 
 @contextmanager
-def question(location: str | os.PathLike[str], sql: str, *, decode: bool = False) -> Iterator[Question]:
+def question(
+    location: str | os.PathLike[str], sql: str, *, decode: bool = False, timeout_s: float | None = None
+) -> Iterator[Question]:
     """One SELECT that may be executed while this lasts; errors of DuckDB inside come out as ours, as of `query`.
 
     Args:
         location: the store.
         sql: the SELECT.
         decode: files of which no hash is recorded, as older programs wrote them, are decoded before they are read.
+        timeout_s: longest time for the answer; None: as long as it takes.
 
     Raises:
         DamagedFileError: such a file is damaged, and was not decoded before.
@@ -151,14 +156,11 @@ def question(location: str | os.PathLike[str], sql: str, *, decode: bool = False
             connection.execute(setting)
         _check_one_select(connection, sql)
         try:
-            yield Question(connection=connection, sql=sql, faults=stored.faults)
-        except duckdb.Error as error:
+            yield Question(
+                connection=connection, attendant=Attendant(connection, timeout_s), sql=sql, faults=stored.faults
+            )
+        except (duckdb.Error, pa.ArrowException) as error:
             raise _failure(root, error) from error
-        except RuntimeError as error:
-            # NOTE: what DuckDB makes of Ctrl-C; it is no error of duckdb's own tree.
-            if str(error) != INTERRUPTED:
-                raise
-            raise KeyboardInterrupt from error
 
 
 def tables(location: str | os.PathLike[str]) -> StoreListing:
@@ -181,8 +183,7 @@ def tables(location: str | os.PathLike[str]) -> StoreListing:
 
 def _answer(location: str | os.PathLike[str], sql: str, parameters: Sequence[object], *, decode: bool) -> QueryResult:
     with question(location, sql, decode=decode) as asked:
-        asked.connection.execute(asked.sql, parameters)
-        rows = asked.connection.fetchall()
+        rows = asked.attendant.have(lambda: asked.connection.execute(asked.sql, parameters).fetchall())
         described = asked.connection.description or []
         return QueryResult(
             columns=tuple(str(column[0]) for column in described),
@@ -233,7 +234,7 @@ def _kind(statement: duckdb.Statement) -> str:
         return "another"
 
 
-def _failure(root: Path, error: duckdb.Error) -> DamagedFileError | QueryError:
+def _failure(root: Path, error: duckdb.Error | pa.ArrowException) -> DamagedFileError | QueryError:
     """Whose fault an error is: a damaged file's, or the query's."""
     if not any(fault in str(error) for fault in FILE_FAULTS):
         return _query_error(str(error))
