@@ -12,7 +12,7 @@ from opsdebug_ci.cli.baselines_import import import_command
 from opsdebug_ci.cli.counting import counting
 from opsdebug_ci.cli.options import config_option, json_option, store_option, world
 from opsdebug_ci.cli.output import log, tell
-from opsdebug_ci.cli.store_location import chosen_store
+from opsdebug_ci.cli.store_location import INCOMPLETE, chosen_store
 from opsdebug_ci.model.baselines import BaselinesDocument
 from opsdebug_ci.report import encode
 from opsdebug_ci.report.baselines import baselines_text, run_text, store_text
@@ -88,7 +88,7 @@ def push_command(sources: tuple[Path, ...], store: str | None, config: Path | No
         for fault in one.faults:
             log(f"{plain(fault.path)} {plain(fault.found)}")
     tell("next: opsdebug baselines ls")
-    return 4 if any(one.faults for one in sent) else 0
+    return INCOMPLETE if any(one.faults for one in sent) else 0
 
 
 @command.command("pull")
@@ -105,7 +105,7 @@ def pull_command(store: str | None, config: Path | None) -> int:
         log(plain(pulled.mirror.note))
     tell(f"{pulled.runs:,} runs of {plain(opened.location)} in {pulled.mirror.root}")
     tell("next: opsdebug sql")
-    return 4 if pulled.mirror.note else 0
+    return INCOMPLETE if pulled.mirror.note else 0
 
 
 for _made_elsewhere in (verify_command, compact_command, prune_command, accept_command, import_command):
@@ -113,5 +113,8 @@ for _made_elsewhere in (verify_command, compact_command, prune_command, accept_c
 
 
 def _told(document: BaselinesDocument, text: str, *, as_json: bool) -> int:
+    """Print the document, and beside it what it lacks; the exit code says whether it lacks anything."""
     tell(encode(document).decode() if as_json else text, newline=True)
-    return 0
+    for note in document.notes:
+        log(plain(note))
+    return 0 if document.complete else INCOMPLETE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,12 +12,13 @@ import click
 from opsdebug_ci.cli.counting import counting
 from opsdebug_ci.cli.options import config_option, store_option, world
 from opsdebug_ci.cli.output import log, tell
-from opsdebug_ci.cli.store_location import chosen_store
+from opsdebug_ci.cli.store_location import INCOMPLETE, chosen_store
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.plan.quantity import MEMORY_EXPECTED, memory_bytes
 from opsdebug_ci.report.escape import plain
 
 if TYPE_CHECKING:
+    from opsdebug_ci.store.heads import FileFault
     from opsdebug_ci.store.retention import Retention
 
 SHOWN = 10
@@ -85,9 +87,7 @@ def compact_command(fewest: int, store: str | None, config: Path | None) -> int:
         if done.packs
         else f"nothing to pack: no month has {fewest} runs with files of their own; {done.files_after:,} files"
     )
-    for fault in done.faults:
-        log(f"left as it is: {plain(fault.path)} {plain(fault.found)}")
-    return 4 if done.faults else 0
+    return _left(done.faults)
 
 
 @click.command("prune")
@@ -119,12 +119,17 @@ def prune_command(
         going = what_may_go(opened, limits, here, told)
         if dry_run:
             tell(_would_go(going))
-            return 0
+            return _left(going.faults)
         done = prune_store(opened, going, here, told)
     tell(f"{done.runs:,} runs and {done.bundles:,} bundles removed{_needed(going)}")
-    for fault in done.faults:
+    return _left(done.faults)
+
+
+def _left(faults: Sequence[FileFault]) -> int:
+    """Name what is left as it is; the exit code that says whether anything is."""
+    for fault in faults:
         log(f"left as it is: {plain(fault.path)} {plain(fault.found)}")
-    return 4 if done.faults else 0
+    return INCOMPLETE if faults else 0
 
 
 def plain_lines(text: str) -> str:

@@ -16,7 +16,7 @@ from opsdebug_ci.bundle.durable import whole_file
 from opsdebug_ci.cli.answer_text import csv_text, json_text, table_text
 from opsdebug_ci.cli.options import config_option, json_option, store_option
 from opsdebug_ci.cli.output import log, tell
-from opsdebug_ci.cli.store_location import store_rows
+from opsdebug_ci.cli.store_location import INCOMPLETE, store_rows
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.report.table import aligned
 
@@ -30,9 +30,6 @@ TABLE, CSV, JSON, PARQUET = "table", "csv", "json", "parquet"
 
 STANDARD_OUTPUT = "-"
 """What `--output` calls it."""
-
-INCOMPLETE = 4
-"""Exit code of an answer from which damaged files were left out."""
 
 PIECE_BYTES = 1 << 20
 """Bytes of a finished file that are copied at once."""
@@ -62,23 +59,24 @@ def command(
 
     form = _form(form, as_json=as_json)
     _check_place(form, output, asked=query is not None)
-    location = store_rows(store, config)
+    mirror = store_rows(store, config)
+    location, stale = mirror.root, bool(mirror.note)
     if query is None:
         listing = sql.tables(location)
         tell(_listing(listing, as_json=form == JSON))
-        return _remark(listing.faults)
+        return _remark(listing.faults, stale=stale)
     if output in (None, STANDARD_OUTPUT):
-        return _remark(_tell_answer(location, query, form, timeout))
-    return _remark(_write_answer(location, query, form, timeout, Path(str(output))))
+        return _remark(_tell_answer(location, query, form, timeout), stale=stale)
+    return _remark(_write_answer(location, query, form, timeout, Path(str(output))), stale=stale)
 
 
-def _remark(faults: Sequence[FileFault]) -> int:
-    """Name what was left out; the exit code that says whether anything was."""
+def _remark(faults: Sequence[FileFault], *, stale: bool) -> int:
+    """Name what was left out; the exit code that says whether anything was, or the answer is not of now."""
     for fault in faults:
         log(f"left out: `{fault.path}` {fault.found}")
     if faults:
         log("  next: `opsdebug baselines verify` says what to do about it")
-    return INCOMPLETE if faults else 0
+    return INCOMPLETE if faults or stale else 0
 
 
 def _form(form: str | None, *, as_json: bool) -> str:

@@ -11,6 +11,7 @@ from opsdebug_ci.cli.output import log
 from opsdebug_ci.report.escape import plain
 
 if TYPE_CHECKING:
+    from opsdebug_ci.store.backend import Mirror
     from opsdebug_ci.store.baseline_store import BaselineStore
 
 
@@ -25,10 +26,15 @@ def chosen_store(store: str | None, config: Path | None) -> BaselineStore:
     return configured_store(configuration(config, {}, operators_required=False), here.environ)
 
 
-def store_rows(store: str | None, config: Path | None) -> Path:
-    """Directory of this machine with the rows of that store, as it is now."""
+INCOMPLETE = 4
+"""Exit code of an answer that lacks something: files that are damaged, or what the store holds since it was last
+reached."""
+
+
+def store_rows(store: str | None, config: Path | None) -> Mirror:
+    """Directory of this machine with the rows of that store; they are not of now where it has a note, which is said."""
     with counting() as told:
         mirror = chosen_store(store, config).mirror(told)
     if mirror.note:
         log(plain(mirror.note))
-    return mirror.root
+    return mirror

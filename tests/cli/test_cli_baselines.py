@@ -109,7 +109,7 @@ machine  m1
 verdict  fail
 cases    2, 0 failed
 stored   5 rows, SIZE, in files of its own
-next: opsdebug report text r1
+next: opsdebug report text --run r1
 """
     assert told("show", "r1") == (0, shown, "")
     assert told("compact", "--fewest", "3") == (0, "3 runs are now in 1 packs: 12 files before, 4 now\n", "")
