@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("target", default="", metavar="OPERATOR|FINGERPRINT")
 @click.option("--cause", metavar="CAUSE", help="The only open failure with this cause; of OPERATOR, if given.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; must be given.")
-@click.option("--until", metavar="DAY", help="Last day it counts, e.g. 2026-12-31 or 30d; default: for good.")
+@click.option("--until", metavar="DAY", help="Last day (UTC) it counts: 2026-12-31, or 30d; default: for good.")
 @click.option("--by", metavar="NAME", help="Who; default: the name git knows, in CI else whoever started the job.")
 @click.option("--commit", metavar="REF", help="Commit it is accepted at; default: the one checked out.")
 @click.option("--withdraw", is_flag=True, help="Take back what was accepted of it.")
@@ -66,13 +67,22 @@ def outcome_lines(outcome: AcceptOutcome) -> list[str]:
         f"by {made.accepted_by}{at}: {made.reason}",
         f"in store {plain(outcome.location)}"
         if made.withdraws
-        else f"until {made.until or 'it is withdrawn'}, in store {plain(outcome.location)}",
+        else f"until {_last_day(made.end)}, in store {plain(outcome.location)}",
     ]
     if made.withdraws:
         return [*told, 'next: opsdebug sql "from accepted(now())"']
     if before is not None and made.end is not None and (before.end is None or before.end > made.end):
-        told.append(
-            f"note: what was accepted of it before counts until {before.until or 'it is withdrawn'} all the same"
-        )
+        told.append(f"note: what was accepted of it before counts until {_last_day(before.end)} all the same")
     name = made.fingerprint or made.operator or ""
     return [*told, f'to take it back: opsdebug baselines accept {shlex.quote(plain(name))} --withdraw --reason "..."']
+
+
+def _last_day(end: datetime | None) -> str:
+    """Until when something counts that lapses at `end`: a midnight belongs to the day it ends."""
+    if end is None:
+        return "it is withdrawn"
+    instant = end.astimezone(timezone.utc)
+    day = (instant - timedelta(microseconds=1)).date()
+    if instant.date() != day:
+        return f"{day} (UTC), the last day it counts"
+    return f"{instant:%Y-%m-%d %H:%M} (UTC)"

@@ -11,14 +11,18 @@ by those who ask for it.
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
+from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.git.command import answer
 from opsdebug_ci.git.person import person
 from opsdebug_ci.github import actor
 from opsdebug_ci.model.acceptance import Acceptance
+from opsdebug_ci.model.failure_list import CauseState, FailureCause
 from opsdebug_ci.pipeline.accepted_subject import Subject, subject_of
 from opsdebug_ci.pipeline.failures import list_failures
 from opsdebug_ci.pipeline.records import configured_store, read_records
@@ -26,7 +30,8 @@ from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.pipeline.writing import check_may_write
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.report.escape import plain
-from opsdebug_ci.store.history import acceptances_in_force, recorded_operators
+from opsdebug_ci.report.figures import counted
+from opsdebug_ci.store.history import acceptances_in_force, has_times, recorded_operators
 from opsdebug_ci.store.identity import ENTROPY_BYTES, new_run_id
 
 MOST_CHARACTERS = 1000
@@ -56,7 +61,7 @@ class Wish:
     """Why."""
 
     until: str | None = None
-    """`2026-12-31`, the last day on which it counts, or `30d` from now; None: for good."""
+    """`2026-12-31`, the last day (UTC) on which it counts, or `30d`, the day 30 days from now; None: for good."""
 
     by: str | None = None
     """Who; None: the name git knows, else who started the CI job."""
@@ -99,6 +104,8 @@ def accept(wish: Wish, configuration: Configuration, world: World) -> AcceptOutc
     root = read_records(store, needed=True).root
     causes = list_failures(configuration, now, environ=world.environ).causes
     subject = subject_of(wish.target, wish.cause, causes, recorded_operators(root), accepted=wish.withdraw)
+    if subject.fingerprint is None and not wish.withdraw:
+        _check_timed(subject.operator, root, causes)
     counting = acceptances_in_force(root, now)
     if wish.withdraw:  # also what counts from a moment that other clocks have reached and ours has not
         counting += acceptances_in_force(root, now + SKEW)
@@ -122,6 +129,17 @@ def accept(wish: Wish, configuration: Configuration, world: World) -> AcceptOutc
     )
     store.accept(acceptance)
     return AcceptOutcome(acceptance=acceptance, subject=subject, location=store.location, before=before)
+
+
+def _check_timed(operator: str, root: Path, causes: Sequence[FailureCause]) -> None:
+    """Refuse how fast an operator is where nobody knows it and what is open of it are failures: those are meant."""
+    failing = sum(cause.operator == operator and cause.state is CauseState.OPEN for cause in causes)
+    if failing and not has_times(root, operator):
+        raise UsageError(
+            f"no times of `{plain(operator, 80)}` are stored, so that nothing says how fast it is; wanted its "
+            f"{counted(failing, 'open failure')}: accept one by its fingerprint, or by --cause",
+            next_step=f"opsdebug failures --operator {shlex.quote(plain(operator, 80))}",
+        )
 
 
 def _who(by: str | None, configuration: Configuration, world: World) -> str:
@@ -162,7 +180,8 @@ def _until(wish: Wish, now: datetime) -> datetime | None:
         end = _end(wish.until.strip(), now)
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"`--until` is `{plain(wish.until, 80)}`; wanted a day, e.g. 2026-12-31, or a number of days, e.g. 30d"
+            f"`--until` is `{plain(wish.until, 80)}`; wanted a day, e.g. 2026-12-31, or a number of days, e.g. 30d",
+            next_step="write `--until 30d`, or leave it out: it then counts until it is withdrawn",
         ) from error
     if end <= now:
         raise UsageError(
@@ -173,10 +192,11 @@ def _until(wish: Wish, now: datetime) -> datetime | None:
 
 
 def _end(text: str, now: datetime) -> datetime:
+    """The midnight, in UTC, that ends the last day."""
     days = _DAYS.fullmatch(text)
-    if days:
-        return now + timedelta(days=int(days[1]))
-    return datetime.combine(date.fromisoformat(text) + timedelta(days=1), time(), timezone.utc)
+    today = now.astimezone(timezone.utc).date()
+    last = today + timedelta(days=int(days[1])) if days else date.fromisoformat(text)
+    return datetime.combine(last + timedelta(days=1), time(), timezone.utc)
 
 
 def _commit(given: str | None, configuration: Configuration) -> str:

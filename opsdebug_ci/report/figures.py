@@ -23,6 +23,11 @@ def count(value: float | None) -> str:
     return f"{int(value):,}" if abs(value) < 1e9 else f"{value:.3g}"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 run`, `2 runs`; a plural that is not the noun with an s is given."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def measure(value: float | None) -> str:
     """A measured quantity: three significant digits."""
     return MISSING if value is None else f"{value:.3g}"

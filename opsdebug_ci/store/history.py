@@ -66,3 +66,10 @@ def recorded_operators(location: str | os.PathLike[str]) -> tuple[str, ...]:
     if not open_store(location).exists():
         return ()
     return tuple(str(operator) for (operator,) in query(location, _OPERATORS).rows)
+
+
+def has_times(location: str | os.PathLike[str], operator: str) -> bool:
+    """Times of the operator are stored, whoever took them; not without a store."""
+    if not open_store(location).exists():
+        return False
+    return bool(query(location, "select 1 from timings where operator = ? limit 1", [operator]).rows)

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import subprocess
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import click
 import pytest
-from store_documents import finding, run_document
+from store_documents import case, finding, run_document
 
 from opsdebug_ci.cli.baselines_accept import accept_command
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.git.command import order
+from opsdebug_ci.git.command import answer, order
+from opsdebug_ci.git.person import person
 from opsdebug_ci.model import Cause
 from opsdebug_ci.model.failure_list import CauseState, FailureCause
+from opsdebug_ci.model.imported import ImportedTime
+from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.pipeline.accept import MOST_CHARACTERS, AcceptOutcome, Wish, accept
 from opsdebug_ci.pipeline.accepted_subject import subject_of
 from opsdebug_ci.pipeline.failures import list_failures
@@ -115,7 +119,7 @@ def test_a_name_is_an_operator_or_begins_a_fingerprint(
     assert (meant.operator, meant.fingerprint) == (operator, fingerprint)
 
 
-@pytest.mark.parametrize(("target", "fingerprints", "operators"), [("add", set(), {"add"}), (TAIL, {TAIL}, set())])
+@pytest.mark.parametrize(("target", "fingerprints", "operators"), [("exp", set(), {"exp"}), (TAIL, {TAIL}, set())])
 def test_what_was_accepted_is_so_for_those_who_ask(
     settings: Configuration, target: str, fingerprints: set[str], operators: set[str]
 ) -> None:
@@ -166,14 +170,14 @@ def test_a_name_of_nothing_leaves_the_store_as_it_is(settings: Configuration) ->
         ({"until": "9999-12-31"}, "wanted a day"),
         ({"until": "2026-11-30"}, "and that is over"),
         ({"until": "30d", "withdraw": True}, "wanted one of them"),
-        ({"withdraw": True}, "nothing is accepted of how fast add is"),
+        ({"withdraw": True}, "nothing is accepted of how fast exp is"),
         ({"commit": "nowhere"}, "`--commit` is `nowhere`, which this clone does not know"),
         ({"commit": "--all"}, "`--commit` is `--all`"),
     ],
 )
 def test_what_is_lacking_or_wrong_is_said(settings: Configuration, words: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as raised:
-        accepted(settings, "add", **words)
+        accepted(settings, "exp", **words)
     assert message in raised.value.message
     assert not (settings.root / "baselines" / "acceptances").exists()
 
@@ -182,16 +186,35 @@ def test_what_is_lacking_or_wrong_is_said(settings: Configuration, words: dict[s
     ("until", "end"),
     [
         (None, None),
-        ("30d", "2026-12-31T12:30:00+00:00"),
+        ("30d", "2027-01-01T00:00:00+00:00"),
         ("2026-12-01", "2026-12-02T00:00:00+00:00"),
     ],
 )
 def test_it_counts_through_its_last_day(settings: Configuration, until: str | None, end: str | None) -> None:
-    assert accepted(settings, "add", until=until).acceptance.until == end
+    assert accepted(settings, "exp", until=until).acceptance.until == end
+
+
+@pytest.mark.parametrize(("hours", "end"), [(-11, "2026-12-03T00:00:00+00:00"), (12, "2026-12-03T00:00:00+00:00")])
+def test_days_are_counted_in_utc(settings: Configuration, hours: int, end: str) -> None:
+    there = replace(world(settings.root), now=lambda: NOW.astimezone(timezone(timedelta(hours=hours))))
+    assert accept(Wish(target="exp", reason=WHY, by="me", until="1d"), settings, there).acceptance.until == end
+
+
+def test_how_fast_it_is_is_not_accepted_of_what_fails_and_was_never_timed(settings: Configuration) -> None:
+    with pytest.raises(UsageError) as raised:
+        accepted(settings, "add")
+    assert raised.value.message == (
+        "no times of `add` are stored, so that nothing says how fast it is; wanted its 2 open failures: accept one by "
+        "its fingerprint, or by --cause"
+    )
+    timed = run_document(f"add:fail/{TAIL}", "r2", day="2026-11-30")
+    time = ImportedTime(case=case("add"), source="a stop watch", min_ns=1.0)
+    open_store(settings.root / "baselines").append(replace(timed, performance=PerformanceDocument(imported=(time,))))
+    assert accepted(settings, "add").acceptance.operator == "add"
 
 
 def test_what_cannot_be_seen_is_left_out_of_a_reason(settings: Configuration) -> None:
-    made = accepted(settings, "add", reason="one\n\n\x1b[31mtwo\x07 \u202ethree", by="a\tb\r\n").acceptance
+    made = accepted(settings, "exp", reason="one\n\n\x1b[31mtwo\x07 \u202ethree", by="a\tb\r\n").acceptance
     assert (made.reason, made.accepted_by) == ("one two three", "a b")
 
 
@@ -199,14 +222,32 @@ def test_a_job_of_a_change_may_not(settings: Configuration) -> None:
     event = settings.root / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     with pytest.raises(UsageError, match="in a job of event `pull_request`"):
-        accepted(settings, "add", GITHUB_EVENT_NAME="pull_request", GITHUB_EVENT_PATH=str(event))
+        accepted(settings, "exp", GITHUB_EVENT_NAME="pull_request", GITHUB_EVENT_PATH=str(event))
     assert not (settings.root / "baselines" / "acceptances").exists()
+
+
+def test_who_is_the_author_that_a_commit_made_now_would_have(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text("[user]\nname = A. Person\nemail = a@example.org\n")
+    order(tmp_path, "init", "--quiet", next_step="")
+    environ = dict(world(tmp_path).environ)
+    named = {"GIT_AUTHOR_NAME": "B. Person", "GIT_AUTHOR_EMAIL": "b@example.org"}
+    elsewhere = {"GIT_DIR": str(tmp_path / "nowhere")}
+    for given in ({}, {"GIT_AUTHOR_NAME": "B. Person"}, named, elsewhere):
+        words = ("git", "-C", str(tmp_path), "commit", "--quiet", "--allow-empty", "-m", "one")
+        subprocess.run(words, env={**environ, **(given if given is not elsewhere else {})}, check=True)
+        written = answer(tmp_path, "log", "-1", "--format=%an <%ae>")
+        assert person(tmp_path, {**environ, **given}) == written
+    (home / ".gitconfig").write_text("[user]\nname = A. Person\n")
+    assert person(tmp_path, environ) == "A. Person"
+    assert person(tmp_path, {"PATH": environ["PATH"], "HOME": str(tmp_path)}) == ""
 
 
 def test_who_is_asked_of_git_and_then_of_the_job(settings: Configuration) -> None:
     with pytest.raises(UsageError, match="nobody is named"):
-        accepted(settings, "add", by=None)
-    assert accepted(settings, "add", by=None, GITHUB_ACTOR="octo-cat").acceptance.accepted_by == "octo-cat"
+        accepted(settings, "exp", by=None)
+    assert accepted(settings, "exp", by=None, GITHUB_ACTOR="octo-cat").acceptance.accepted_by == "octo-cat"
     home = settings.root / "home"
     home.mkdir()
     (home / ".gitconfig").write_text("[user]\nname = A. Person\nemail = a@example.org\n")
@@ -215,7 +256,7 @@ def test_who_is_asked_of_git_and_then_of_the_job(settings: Configuration) -> Non
 
 
 def test_the_commit_is_the_one_checked_out_unless_it_is_given(settings: Configuration) -> None:
-    assert accepted(settings, "add").acceptance.commit == ""
+    assert accepted(settings, "exp").acceptance.commit == ""
     for words in (
         ("init", "--quiet"),
         ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "one"),
@@ -272,9 +313,10 @@ def test_the_command_says_what_it_stored_and_how_to_take_it_back(
         f'to take it back: opsdebug baselines accept {TAIL} --withdraw --reason "..."',
     ]
     assert typed(TAIL, "--reason", WHY, "--by", "me", "--until", "5d") == 0
-    assert capsys.readouterr().out.splitlines()[3] == (
-        "note: what was accepted of it before counts until it is withdrawn all the same"
-    )
+    printed = capsys.readouterr().out.splitlines()
+    last = datetime.now(timezone.utc).date() + timedelta(days=5)
+    assert printed[2].startswith(f"until {last} (UTC), the last day it counts, in store ")
+    assert printed[3] == ("note: what was accepted of it before counts until it is withdrawn all the same")
     assert typed(TAIL, "--withdraw", "--reason", "it was wrong", "--by", "me") == 0
     told = capsys.readouterr().out.splitlines()
     assert (told[0].partition(" of ")[0], told[-1]) == (
@@ -284,13 +326,13 @@ def test_the_command_says_what_it_stored_and_how_to_take_it_back(
 
 
 def test_the_command_as_json(standing_there: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert typed("add", "--reason", WHY, "--by", "me", "--json") == 0
+    assert typed("exp", "--reason", WHY, "--by", "me", "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["acceptance"]["operator"], told["acceptance"]["fingerprint"]) == ("add", None)
+    assert (told["acceptance"]["operator"], told["acceptance"]["fingerprint"]) == ("exp", None)
     assert told["location"] == str(standing_there / "baselines")
 
 
 def test_a_command_without_a_reason_is_refused(standing_there: Path) -> None:
     with pytest.raises((UsageError, click.ClickException), match="wanted why it is accepted"):
-        typed("add", "--by", "me")
+        typed("exp", "--by", "me")
     assert not (standing_there / "baselines" / "acceptances").exists()
