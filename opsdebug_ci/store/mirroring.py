@@ -55,18 +55,16 @@ def synchronise(
     """Bring the copy in `directory` up to date.
 
     Args:
-        list_entries: see `ListEntries`; called while no other process changes the copy.
-        read_many: see `ReadMany`; called with paths that `list_entries` gave.
-        directory: where; made when it is not there, parents included. It holds the copy, and what is known of it.
+        list_entries, read_many: see there; called while no other process changes the copy.
+        directory: where, with what is known of the copy; made when it is not there, parents included.
         told: who hears how many of the missing files are there.
-        afresh: paths of files that are fetched although they are there.
+        afresh: paths that are fetched although they are there.
 
     Returns:
         The copy: a directory in the layout of a store.
 
     Raises:
-        StoreError: the copy cannot be written, or the store changes faster than it can be read; and what the two
-            callables raise.
+        StoreError: the copy cannot be written, or the store changes too fast; and what the two callables raise.
     """
     root = directory / _STORE
     try:

@@ -76,7 +76,7 @@ def test_the_same_run_again_changes_nothing_and_another_under_its_name_is_refuse
     backend.add(run_files("r1"))
     backend.add(run_files("r1"))
     assert paths(backend) == expected("r1")
-    with pytest.raises(StoreError, match=r"already holds another `accuracy.*never overwritten"):
+    with pytest.raises(StoreError, match=r"already holds another `runs.*never overwritten"):
         backend.add([*run_files("r2"), *run_files("r1", b"other")])
     assert paths(backend) == expected("r1")
     assert backend.read(f"accuracy/{DAY}/r1.parquet") == b"accuracy"
