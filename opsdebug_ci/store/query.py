@@ -7,6 +7,7 @@ its own access to files, network and extensions is off and locked before the que
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,6 +43,12 @@ LOCK = (
     "set lock_configuration = true",
 )
 """What confines a connection, for good, once the views are there."""
+
+EXPLAIN = re.compile(r"\s*explain\s+(?:analyze\s+|\([^()]*\)\s*(?=\s|[a-z]))?", re.IGNORECASE)
+"""What stands ahead of the query that is explained; with anything else there, such as a comment, it is refused."""
+
+PIVOT = "list them, as in `pivot failures on cause in ('unknown') using count(*)`"
+"""What to do about a PIVOT that has to look at the rows before it knows its columns, which makes several statements."""
 
 FILE_FAULTS = ("reading the stream registered as", "get_next failed")
 """What DuckDB says when rows could not be read, as opposed to a query that cannot be answered."""
@@ -223,8 +230,23 @@ def _check_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     except duckdb.Error as error:
         raise _query_error(str(error)) from error
     kinds = [_kind(statement) for statement in statements]
+    if kinds == ["MULTI"]:
+        raise _query_error(f"got PIVOT over values that are not listed; wanted one SELECT: {PIVOT}")
+    if kinds == ["EXPLAIN"]:
+        kinds = _explained(connection, sql)
     if kinds != ["SELECT"]:
         raise _query_error(f"got {' and '.join(kinds) or 'no'} statement; wanted one SELECT: the store is read-only")
+
+
+def _explained(connection: duckdb.DuckDBPyConnection, sql: str) -> list[str]:
+    """What an EXPLAIN explains, which must be one SELECT."""
+    found = EXPLAIN.match(sql)
+    if found is None:
+        return ["EXPLAIN"]
+    try:
+        return [_kind(statement) for statement in connection.extract_statements(sql[found.end() :])]
+    except duckdb.Error:
+        return ["EXPLAIN"]
 
 
 def _kind(statement: duckdb.Statement) -> str:

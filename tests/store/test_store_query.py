@@ -345,6 +345,34 @@ def test_what_is_harmless_runs(store: Path, sql: str, rows: tuple[object, ...]) 
     assert query(store, sql.replace("{store}", str(store))).rows == rows
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "explain select 1 from runs",
+        "EXPLAIN ANALYZE from runs",
+        "explain (format json) select 1",
+        "explain (from runs)",
+    ],
+)
+def test_how_a_select_is_answered_can_be_asked(store: Path, sql: str) -> None:
+    assert len(query(store, sql).rows) == 1
+
+
+@pytest.mark.parametrize(
+    "rest", ["copy runs to 'x.csv'", "analyze drop view runs", "create table x as select 1", "set threads = 1"]
+)
+def test_nothing_else_is_explained(store: Path, rest: str) -> None:
+    with pytest.raises(QueryError, match="wanted one SELECT"):
+        query(store, f"explain {rest}")
+
+
+def test_a_pivot_that_looks_first_is_told_how_to_be_written(store: Path) -> None:
+    with pytest.raises(
+        QueryError, match="got PIVOT over values that are not listed; wanted one SELECT: list them, as in"
+    ):
+        query(store, "pivot failures on cause using count(*)")
+
+
 def test_the_catalogue_can_be_looked_at(store: Path) -> None:
     stored = {f"{table.name}_files" for table in TABLES}
     assert {row[0] for row in query(store, "show tables").rows} == {*VIEW_NAMES, *stored}
