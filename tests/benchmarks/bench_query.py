@@ -48,6 +48,12 @@ ROWS = len(OPERATORS) * CASES * 2 * LAUNCHES
 FIRST = datetime(2025, 1, 1, 3, tzinfo=timezone.utc)
 ROUNDS = 5
 BUDGET_S = 1.0
+"""Of a query over everything."""
+
+LEAST_BUDGET_S = 0.5
+"""Of the command when it has nothing to read, which is what starting it costs."""
+
+STARTING = "the command: select 1"
 
 QUERIES = {
     "trend('softmax')": "from trend('softmax')",
@@ -85,11 +91,12 @@ def _measure(name: str, location: Path) -> Iterator[tuple[str, ...]]:
         "the command: trend": lambda: subprocess.run(
             [*command, QUERIES["trend('softmax')"]], check=True, capture_output=True
         ),
-        "the command: select 1": lambda: subprocess.run([*command, "select 1"], check=True, capture_output=True),
+        STARTING: lambda: subprocess.run([*command, "select 1"], check=True, capture_output=True),
     }
     for label, taken in (found | spent(whole, rounds=ROUNDS)).items():
         cpu = f"{taken.cpu_seconds:.2f}" if label in found else ""
-        yield f"  {label}", f"{taken.seconds:.2f}", cpu, f"{BUDGET_S:g}", against(taken.seconds, BUDGET_S)
+        budget = LEAST_BUDGET_S if label == STARTING else BUDGET_S
+        yield f"  {label}", f"{taken.seconds:.2f}", cpu, f"{budget:g}", against(taken.seconds, budget)
 
 
 def _months() -> Iterable[list[int]]:
