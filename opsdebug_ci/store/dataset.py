@@ -22,6 +22,7 @@ from opsdebug_ci.store.column import Row, Table
 from opsdebug_ci.store.contents import FileFacts, LiveFile
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import TRIES, Inventory, take_inventory
+from opsdebug_ci.store.kept_files import KEPT_FILES
 from opsdebug_ci.store.layout import TablePath, read_table_path
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.table_file import Expected, OpenedFile, TableReader
@@ -97,13 +98,14 @@ class _Recorded:
         return None if file.path.day == wanted else f"lies in the directory of another day than its run, {wanted}"
 
 
-def store_rows(root: Path, touched: frozenset[str], *, decode: bool = False) -> StoreRows:
+def store_rows(root: Path, touched: frozenset[str], *, decode: bool = False, thorough: bool = False) -> StoreRows:
     """Every row that counts in the store at `root` now.
 
     Args:
         root: the store.
         touched: names of the tables whose rows are wanted.
         decode: files of which no hash is recorded are decoded before their rows are handed out.
+        thorough: also of a pack whose hash is as recorded it is asked whether it holds rows of other runs.
 
     Raises:
         DamagedFileError: a file must be decoded to see that it is damaged, and was not.
@@ -111,7 +113,7 @@ def store_rows(root: Path, touched: frozenset[str], *, decode: bool = False) -> 
     """
     for _ in range(TRIES):
         with suppress(FileNotFoundError):  # somebody compacted or pruned between the listing and the opening
-            return rows_in(take_inventory(root), touched, decode=decode)
+            return rows_in(take_inventory(root), touched, decode=decode, thorough=thorough)
     raise StoreError(
         f"files of store `{root}` were removed during each of {TRIES} readings; wanted one moment without compaction",
         next_step="try again when no `opsdebug baselines compact` runs in a loop",
@@ -119,7 +121,12 @@ def store_rows(root: Path, touched: frozenset[str], *, decode: bool = False) -> 
 
 
 def rows_in(
-    inventory: Inventory, touched: frozenset[str], *, decode: bool = False, names: frozenset[str] | None = None
+    inventory: Inventory,
+    touched: frozenset[str],
+    *,
+    decode: bool = False,
+    thorough: bool = False,
+    names: frozenset[str] | None = None,
 ) -> StoreRows:
     """Every row that counts in a store whose names were listed.
 
@@ -127,6 +134,7 @@ def rows_in(
         inventory: what was found.
         touched: as of `store_rows`.
         decode: as of `store_rows`.
+        thorough: as of `store_rows`.
         names: only files of these runs and packs; None: of all.
 
     Raises:
@@ -141,8 +149,8 @@ def rows_in(
         if table.name not in touched:
             continue
         live = [one for one in inventory.contents.live.get(table.name, ()) if names is None or one.path.name in names]
-        expected = _expectations(inventory, table, live, recorded, decode=decode)
-        found = [*expected.faults, *_opened(readers[table.name], expected.files)]
+        expected = _expectations(inventory, table, live, recorded, decode=decode, thorough=thorough)
+        found = [*expected.faults, *_opened(inventory.root, readers[table.name], expected.files)]
         opened[table.name] = tuple(one for one in found if isinstance(one, OpenedFile))
         faults += [one for one in found if isinstance(one, FileFault)]
         if table is runs.TABLE and touched != {runs.TABLE.name}:
@@ -174,7 +182,7 @@ def _concerns(fault: FileFault, touched: frozenset[str], names: frozenset[str] |
 
 
 def _expectations(
-    inventory: Inventory, table: Table, live: Sequence[LiveFile], recorded: _Recorded, *, decode: bool
+    inventory: Inventory, table: Table, live: Sequence[LiveFile], recorded: _Recorded, *, decode: bool, thorough: bool
 ) -> _Expectations:
     if table is runs.TABLE:
         return _expected_runs(inventory, live, decode=decode)
@@ -191,7 +199,10 @@ def _expectations(
             if fault is not None:
                 found.faults.append(FileFault(path=str(file.path), found=fault))
             else:
-                found.files.append((file, Expected(facts=facts, runs=_runs_of(inventory, name), decode=decode)))
+                # NOTE: whoever recorded the hash of a pack wrote its rows; to look at them all takes long.
+                asked = thorough or facts is None or not file.path.packed
+                whose = _runs_of(inventory, name) if asked else None
+                found.files.append((file, Expected(facts=facts, runs=whose, decode=decode)))
     there = {file.path.name for file in live}
     for name, of in sorted(recorded.facts):
         if of == table.name and name not in there:
@@ -214,12 +225,14 @@ def _runs_of(inventory: Inventory, name: str) -> frozenset[str]:
     return frozenset({name}) if head is None else head.runs
 
 
-def _opened(reader: TableReader, files: Sequence[tuple[LiveFile, Expected]]) -> Iterable[OpenedFile | FileFault]:
+def _opened(
+    root: Path, reader: TableReader, files: Sequence[tuple[LiveFile, Expected]]
+) -> Iterable[OpenedFile | FileFault]:
     """Files of a table in order; large ones are hashed side by side."""
     if not any(file.path.packed for file, _ in files):
-        return [reader.open(file, expected) for file, expected in files]
+        return [KEPT_FILES.open(reader, root, file, expected) for file, expected in files]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(lambda one: reader.open(*one), files))
+        return list(pool.map(lambda one: KEPT_FILES.open(reader, root, *one), files))
 
 
 def _recorded(inventory: Inventory, reader: TableReader, opened: Sequence[OpenedFile]) -> _Recorded:

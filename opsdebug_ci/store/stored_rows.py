@@ -78,7 +78,7 @@ def check_rows(inventory: Inventory, told: Told) -> CheckedRows:
     for table in ORDER:
         if table.name not in inventory.contents.live and table.name not in checked.recorded:
             continue
-        stored = store_rows(inventory.root, frozenset({runs.TABLE.name, table.name}), decode=True)
+        stored = store_rows(inventory.root, frozenset({runs.TABLE.name, table.name}), decode=True, thorough=True)
         by_name = {rows.table.name: rows for rows in stored.tables}
         checked.faults += stored.faults
         counted = _count(by_name[table.name], checked, told)
