@@ -133,8 +133,7 @@ def rows_in(
     Args:
         inventory: what was found.
         touched: as of `store_rows`.
-        decode: as of `store_rows`.
-        thorough: as of `store_rows`.
+        decode, thorough: as of `store_rows`.
         names: only files of these runs and packs; None: of all.
 
     Raises:
