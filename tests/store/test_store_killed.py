@@ -80,7 +80,7 @@ def test_neither_a_compactor_nor_a_pruner_takes_anything_with_it() -> None:
 def test_a_run_that_is_shown_before_its_rows_is_found() -> None:
     ended = moments(1, "careless")
     assert ended.returncode == 1
-    assert "wrong m0 has 0 cases" in ended.stdout
+    assert "wrong m0-0 has 0 cases" in ended.stdout
 
 
 def test_a_file_that_is_cut_off_is_told(tmp_path: Path) -> None:
