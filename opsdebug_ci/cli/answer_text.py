@@ -21,7 +21,7 @@ _QUOTED = frozenset(',"\r\n')
 
 def table_text(columns: Sequence[str], rows: Sequence[Row]) -> str:
     """A table for people, under it the number of rows."""
-    cells = [["NULL" if value is None else plain(str(value)) for value in row] for row in rows]
+    cells = [["NULL" if value is None else plain(_cell(value)) for value in row] for row in rows]
     count = "1 row" if len(rows) == 1 else f"{len(rows)} rows"
     return "\n".join([*aligned(columns, cells), f"({count})"]) + "\n"
 
@@ -47,6 +47,11 @@ def _line(row: Row) -> str:
     line = ",".join(map(_field, row))
     # NOTE: a line without anything is skipped by those who read CSV; a single NULL is spelt as an empty text instead.
     return (line or '""') + "\r\n"
+
+
+def _cell(value: object) -> str:
+    """A list or struct as JSON, as in CSV; everything else as Python has it."""
+    return json.dumps(_finite(value), default=_spelt) if isinstance(value, (list, tuple, dict)) else str(value)
 
 
 def _field(value: object) -> str:

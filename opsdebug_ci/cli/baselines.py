@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,11 +14,12 @@ from opsdebug_ci.cli.baselines_import import import_command
 from opsdebug_ci.cli.counting import counting
 from opsdebug_ci.cli.options import config_option, json_option, store_option, world
 from opsdebug_ci.cli.output import log, tell
-from opsdebug_ci.cli.store_location import INCOMPLETE, chosen_store
+from opsdebug_ci.cli.store_location import INCOMPLETE, chosen_store, here
 from opsdebug_ci.model.baselines import BaselinesDocument
 from opsdebug_ci.report import encode
 from opsdebug_ci.report.baselines import baselines_text, run_text, store_text
 from opsdebug_ci.report.escape import plain
+from opsdebug_ci.report.figures import counted
 
 LISTED = 20
 """Runs that are listed where nobody asks for more."""
@@ -39,7 +42,7 @@ def list_command(limit: int, store: str | None, config: Path | None, as_json: bo
 
     with counting() as told:
         document = list_runs(chosen_store(store, config), limit=limit, told=told)
-    return _told(document, baselines_text(document), as_json=as_json)
+    return _told(_spelled(document, store, config), baselines_text, as_json=as_json)
 
 
 @command.command("show")
@@ -54,7 +57,7 @@ def show_command(run: str | None, store: str | None, config: Path | None, as_jso
     with counting() as told:
         opened = chosen_store(store, config)
         document = show_store(opened, told) if run is None else show_run(opened, run, told)
-    return _told(document, store_text(document) if run is None else run_text(document), as_json=as_json)
+    return _told(_spelled(document, store, config), store_text if run is None else run_text, as_json=as_json)
 
 
 @command.command("push")
@@ -81,13 +84,12 @@ def push_command(sources: tuple[Path, ...], store: str | None, config: Path | No
         sent = push_runs(sources, opened, world(quiet=True), told)
     for source, one in zip(sources, sent, strict=True):
         left = f"; {one.unmerged:,} of pull requests left out" if one.unmerged else ""
-        there = f"; {one.known:,} were there already" if one.known else ""
-        tell(
-            f"{one.runs:,} runs and {one.bundles:,} bundles sent from {source} to {plain(opened.location)}{there}{left}"
-        )
+        there = f"; {one.known:,} {'was' if one.known == 1 else 'were'} there already" if one.known else ""
+        what = f"{counted(one.runs, 'run')} and {counted(one.bundles, 'bundle')}"
+        tell(f"{what} sent from {source} to {plain(opened.location)}{there}{left}")
         for fault in one.faults:
             log(f"{plain(fault.path)} {plain(fault.found)}")
-    tell("next: opsdebug baselines ls")
+    tell(f"next: {here('opsdebug baselines ls', store, config)}")
     return INCOMPLETE if any(one.faults for one in sent) else 0
 
 
@@ -103,8 +105,9 @@ def pull_command(store: str | None, config: Path | None) -> int:
         pulled = pull_store(opened, told)
     if pulled.mirror.note:
         log(plain(pulled.mirror.note))
-    tell(f"{pulled.runs:,} runs of {plain(opened.location)} in {pulled.mirror.root}")
-    tell("next: opsdebug sql")
+    new = f"; {counted(pulled.fetched, 'file')} copied now" if pulled.fetched else ""
+    tell(f"{counted(pulled.runs, 'run')} of {plain(opened.location)} in {pulled.mirror.root}{new}")
+    tell(f"next: {here('opsdebug sql', store, config)}")
     return INCOMPLETE if pulled.mirror.note else 0
 
 
@@ -112,9 +115,13 @@ for _made_elsewhere in (verify_command, compact_command, prune_command, accept_c
     command.add_command(_made_elsewhere)
 
 
-def _told(document: BaselinesDocument, text: str, *, as_json: bool) -> int:
+def _spelled(document: BaselinesDocument, store: str | None, config: Path | None) -> BaselinesDocument:
+    return replace(document, next=tuple(here(line, store, config) for line in document.next))
+
+
+def _told(document: BaselinesDocument, text: Callable[[BaselinesDocument], str], *, as_json: bool) -> int:
     """Print the document, and beside it what it lacks; the exit code says whether it lacks anything."""
-    tell(encode(document).decode() if as_json else text, newline=True)
+    tell(encode(document).decode() if as_json else text(document), newline=True)
     for note in document.notes:
         log(plain(note))
     return 0 if document.complete else INCOMPLETE

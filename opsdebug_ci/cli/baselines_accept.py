@@ -12,11 +12,15 @@ import click
 
 from opsdebug_ci.cli.options import config_option, configuration, json_option, store_option, world
 from opsdebug_ci.cli.output import tell
+from opsdebug_ci.cli.store_location import here
 from opsdebug_ci.model.wire import to_json
 from opsdebug_ci.report.escape import plain
 
 if TYPE_CHECKING:
     from opsdebug_ci.pipeline.accept import AcceptOutcome
+
+_ADVICE = ("next: ", "to take it back: ")
+"""What stands before a command."""
 
 
 @click.command("accept")
@@ -51,7 +55,8 @@ def accept_command(
 
     wish = Wish(target=target, cause=cause, reason=reason, until=until, by=by, commit=commit, withdraw=withdraw)
     outcome = accept(wish, configuration(config, {"store": store}, operators_required=False), world(quiet=True))
-    tell(json.dumps(to_json(outcome), allow_nan=False) if as_json else "\n".join(outcome_lines(outcome)))
+    lines = [_spelled(line, store, config) for line in outcome_lines(outcome)]
+    tell(json.dumps(to_json(outcome), allow_nan=False) if as_json else "\n".join(lines))
     return 0
 
 
@@ -75,6 +80,12 @@ def outcome_lines(outcome: AcceptOutcome) -> list[str]:
         told.append(f"note: what was accepted of it before counts until {_last_day(before.end)} all the same")
     name = made.fingerprint or made.operator or ""
     return [*told, f'to take it back: opsdebug baselines accept {shlex.quote(plain(name))} --withdraw --reason "..."']
+
+
+def _spelled(line: str, store: str | None, config: Path | None) -> str:
+    """A line with the command it may end in as it must be given here."""
+    says, command, rest = line.partition("opsdebug ")
+    return f"{says}{here(command + rest, store, config)}" if says in _ADVICE else line
 
 
 def _last_day(end: datetime | None) -> str:

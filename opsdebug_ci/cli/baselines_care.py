@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +15,12 @@ from opsdebug_ci.cli.output import log, tell
 from opsdebug_ci.cli.store_location import INCOMPLETE, chosen_store
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.plan.quantity import MEMORY_EXPECTED, memory_bytes
+from opsdebug_ci.report.baselines import run_facts
 from opsdebug_ci.report.escape import plain
+from opsdebug_ci.report.figures import counted
 
 if TYPE_CHECKING:
+    from opsdebug_ci.model.baselines import StoredRunRow
     from opsdebug_ci.store.heads import FileFault
     from opsdebug_ci.store.retention import Retention
 
@@ -82,10 +85,10 @@ def compact_command(fewest: int, store: str | None, config: Path | None) -> int:
     with counting() as told:
         done = compact_store(opened, CompactionRules(fewest=fewest), world(quiet=True), told)
     tell(
-        f"{done.runs:,} runs are now in {done.packs:,} packs: {done.files_before:,} files before, "
-        f"{done.files_after:,} now"
+        f"{counted(done.runs, 'run')} packed in {counted(done.packs, 'pack')}: "
+        f"{counted(done.files_before, 'file')} before, {done.files_after:,} now"
         if done.packs
-        else f"nothing to pack: no month has {fewest} runs with files of their own; {done.files_after:,} files"
+        else f"nothing to pack: no month has {fewest} runs with files of their own; {counted(done.files_after, 'file')}"
     )
     return _left(done.faults)
 
@@ -110,7 +113,7 @@ def prune_command(
     The newest run of every stage and machine stays, and so does what an open cause needs: its bundles, and the run that
     saw it last.
     """
-    from opsdebug_ci.pipeline.store_care import prune_store, what_may_go  # noqa: PLC0415 - as above
+    from opsdebug_ci.pipeline.store_care import prune_store, runs_of, what_may_go  # noqa: PLC0415 - as above
     from opsdebug_ci.store.retention import Limits  # noqa: PLC0415 - as above
 
     opened, here = chosen_store(store, config), world(quiet=True)
@@ -118,10 +121,10 @@ def prune_command(
     with counting() as told:
         going = what_may_go(opened, limits, here, told)
         if dry_run:
-            tell(_would_go(going))
+            tell(_would_go(going, runs_of(opened, going.runs)))
             return _left(going.faults)
         done = prune_store(opened, going, here, told)
-    tell(f"{done.runs:,} runs and {done.bundles:,} bundles removed{_needed(going)}")
+    tell(f"{counted(done.runs, 'run')} and {counted(done.bundles, 'bundle')} removed{_needed(going)}")
     return _left(done.faults)
 
 
@@ -137,12 +140,18 @@ def plain_lines(text: str) -> str:
     return "\n".join(map(plain, text.splitlines()))
 
 
-def _would_go(going: Retention) -> str:
-    listed = [*(f"run {run}" for run in going.runs), *(f"bundle {sha256[:12]}" for sha256 in going.bundles)]
+def _would_go(going: Retention, runs: Mapping[str, StoredRunRow]) -> str:
+    listed = [
+        *(f"run {run_facts(runs[run]) if run in runs else run}" for run in going.runs),
+        *(f"bundle {sha256[:12]}" for sha256 in going.bundles),
+    ]
     more = [f"and {len(listed) - SHOWN:,} more"] if len(listed) > SHOWN else []
-    head = f"{len(going.runs):,} runs and {len(going.bundles):,} bundles would go{_needed(going)}"
+    head = f"{counted(len(going.runs), 'run')} and {counted(len(going.bundles), 'bundle')} would go{_needed(going)}"
     return "\n".join([head, *(f"  {line}" for line in (*listed[:SHOWN], *more))])
 
 
 def _needed(going: Retention) -> str:
-    return f"; {len(going.needed):,} runs beyond the limit stay: they are needed" if going.needed else ""
+    if not going.needed:
+        return ""
+    what, stay = counted(len(going.needed), "run"), "stays" if len(going.needed) == 1 else "stay"
+    return f"; {what} beyond the limit {stay}: the newest of a stage and machine, or the last that saw an open cause"

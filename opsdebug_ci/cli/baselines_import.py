@@ -11,9 +11,10 @@ import click
 from opsdebug_ci.cli.counting import counting
 from opsdebug_ci.cli.options import config_option, json_option, store_option, world
 from opsdebug_ci.cli.output import tell
-from opsdebug_ci.cli.store_location import chosen_store
+from opsdebug_ci.cli.store_location import chosen_store, here
 from opsdebug_ci.model.wire import to_json
 from opsdebug_ci.report.escape import plain
+from opsdebug_ci.report.figures import counted
 
 if TYPE_CHECKING:
     from opsdebug_ci.pipeline.import_history import ImportOutcome
@@ -38,28 +39,24 @@ def import_command(file: Path, wanted: str, commit: str, store: str | None, conf
     from opsdebug_ci.pipeline.import_history import NEXT, import_history  # noqa: PLC0415 - pyarrow: not for --help
     from opsdebug_ci.pipeline.writing import check_may_write  # noqa: PLC0415 - as above
 
-    here = world(quiet=True)
-    check_may_write("baselines import", here.environ)
+    around = world(quiet=True)
+    check_may_write("baselines import", around.environ)
     with counting() as told:
         outcome = import_history(
-            file, chosen_store(store, config), wanted=wanted, commit=commit, now=here.now(), told=told
+            file, chosen_store(store, config), wanted=wanted, commit=commit, now=around.now(), told=told
         )
     if as_json:
         tell(json.dumps(to_json(outcome), allow_nan=False))
         return 0
     for line in outcome_lines(outcome):
         tell(line)
-    tell(f"next: {NEXT}")
+    tell(f"next: {here(NEXT, store, config)}")
     return 0
 
 
 def outcome_lines(outcome: ImportOutcome) -> list[str]:
     """What an import came to, in words."""
     sources = ", ".join(map(plain, outcome.sources)) or "a file without times"
-    added = f"{_count(outcome.times_added, 'time')} in {_count(outcome.runs_added, 'run')} imported from {sources}"
-    there = [f"already there: {_count(outcome.runs_there, 'run')}"] if outcome.runs_there else []
+    added = f"{counted(outcome.times_added, 'time')} in {counted(outcome.runs_added, 'run')} imported from {sources}"
+    there = [f"already there: {counted(outcome.runs_there, 'run')}"] if outcome.runs_there else []
     return [added, *there, *(f"left out: {count:,} {reason}" for reason, count in outcome.left_out.items())]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,6 +44,13 @@ def selection_of(stage: Stage, *, operators: str, shard: str | None) -> Selectio
         diagnosis_s=DIAGNOSIS_S.get(stage),
         resumable=full,
     )
+
+
+def _next(commands: tuple[str, ...], recorded: str | None, apart: Path | None) -> tuple[str, ...]:
+    """What to do after a run: send it where it lies apart; ask the store only where it holds it."""
+    if apart is not None:
+        return (f"opsdebug baselines push --from {shlex.quote(str(apart))}", *commands)
+    return tuple(line for line in commands if recorded is not None or not line.startswith("opsdebug sql "))
 
 
 @click.command()
@@ -99,7 +107,8 @@ def command(
         fresh=fresh,
     )
     outcome = run_stage(selection, settings, world())
-    for note in outcome.notes:
+    for note in filter(None, (outcome.unrecorded, *outcome.notes)):
         log(note)
+    document = replace(outcome.document, next=_next(outcome.document.next, outcome.recorded, record))
     again = {"--config": str(config) if config else None, "--python": python, "--timeout": timeout, "--store": store}
-    return show(respelled(outcome.document, again), as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)
+    return show(respelled(document, again), as_json=as_json, verbosity=verbosity, recorded=outcome.recorded)

@@ -26,7 +26,7 @@ verbose_option = click.option(
     "-v", "--verbose", "verbosity", count=True, show_default=False, help="More detail; -vv shows every case."
 )
 python_option = click.option("--python", metavar="PATH", help="Interpreter the operators run in; default: this one.")
-store_option = click.option("--store", metavar="DIR", help="Baseline store; default: the configured one, baselines/.")
+store_option = click.option("--store", metavar="PLACE", help="Baseline store; default: the configured one, baselines/.")
 
 
 def world(*, quiet: bool = False) -> World:

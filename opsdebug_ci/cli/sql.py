@@ -16,8 +16,9 @@ from opsdebug_ci.bundle.durable import whole_file
 from opsdebug_ci.cli.answer_text import csv_text, json_text, table_text
 from opsdebug_ci.cli.options import config_option, json_option, store_option
 from opsdebug_ci.cli.output import log, tell
-from opsdebug_ci.cli.store_location import INCOMPLETE, store_rows
+from opsdebug_ci.cli.store_location import INCOMPLETE, here, store_rows
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.report.escape import plain
 from opsdebug_ci.report.table import aligned
 
 if TYPE_CHECKING:
@@ -61,21 +62,24 @@ def command(
     _check_place(form, output, asked=query is not None)
     mirror = store_rows(store, config)
     location, stale = mirror.root, bool(mirror.note)
+    verify = here("opsdebug baselines verify", store, config)
     if query is None:
         listing = sql.tables(location)
         tell(_listing(listing, as_json=form == JSON))
-        return _remark(listing.faults, stale=stale)
+        return _remark(listing.faults, stale=stale, verify=verify)
     if output in (None, STANDARD_OUTPUT):
-        return _remark(_tell_answer(location, query, form, timeout), stale=stale)
-    return _remark(_write_answer(location, query, form, timeout, Path(str(output))), stale=stale)
+        return _remark(_tell_answer(location, query, form, timeout), stale=stale, verify=verify)
+    faults = _write_answer(location, query, form, timeout, Path(str(output)))
+    log(f"answer in {plain(str(output))}")
+    return _remark(faults, stale=stale, verify=verify)
 
 
-def _remark(faults: Sequence[FileFault], *, stale: bool) -> int:
+def _remark(faults: Sequence[FileFault], *, stale: bool, verify: str) -> int:
     """Name what was left out; the exit code that says whether anything was, or the answer is not of now."""
     for fault in faults:
         log(f"left out: `{fault.path}` {fault.found}")
     if faults:
-        log("  next: `opsdebug baselines verify` says what to do about it")
+        log(f"  next: `{verify}` says what to do about it")
     return INCOMPLETE if faults or stale else 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from opsdebug_ci.cli.counting import counting
 from opsdebug_ci.cli.options import configuration, world
 from opsdebug_ci.cli.output import log
+from opsdebug_ci.report import spelled
 from opsdebug_ci.report.escape import plain
 
 if TYPE_CHECKING:
@@ -38,3 +39,9 @@ def store_rows(store: str | None, config: Path | None) -> Mirror:
     if mirror.note:
         log(plain(mirror.note))
     return mirror
+
+
+def here(command: str, store: str | None, config: Path | None) -> str:
+    """A next command with the store and configuration that this one was given."""
+    given = {"--config": None if config is None else str(config), "--store": store}
+    return spelled(command, {name: value for name, value in given.items() if value is not None})

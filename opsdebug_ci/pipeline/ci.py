@@ -44,6 +44,9 @@ class CiOutcome:
     recorded: str | None
     """Store it was recorded in; None: the event may not write it."""
 
+    unrecorded: str = ""
+    """Why it was not recorded, in a sentence; empty: it was."""
+
     notes: tuple[str, ...] = ()
     """What a reader of the log should know."""
 
@@ -120,7 +123,15 @@ def run_stage(selection: Selection, configuration: Configuration, world: World) 
     return CiOutcome(
         document=document,
         recorded=stage.target.location if recording else None,
+        unrecorded="" if recording else _unrecorded(stage.event),
         notes=(*doubts, *told),
+    )
+
+
+def _unrecorded(event: Event) -> str:
+    return (
+        f"not recorded: this job is of event `{event.name}`, and only pushes, schedules and dispatches of the default "
+        "branch write the store; `--record DIR` keeps a run apart"
     )
 
 

@@ -29,9 +29,14 @@ def kept_apart(directory: Path, store: BaselineStore, world: World) -> BaselineS
     """A store in a directory of its own, for a run that somebody else sends to `store`.
 
     Raises:
-        UsageError: it is that store, or lies in it.
+        UsageError: it is a file, or that store, or lies in it.
     """
     path = (world.directory / directory).resolve()
+    if path.exists() and not path.is_dir():
+        raise UsageError(
+            f"`--record {directory}` is a file; wanted a directory, which is made where it is not there",
+            next_step="name another one, e.g. `--record .opsdebug/record`",
+        )
     home = (world.directory / store.location).resolve()
     if path == home or home in path.parents:
         raise UsageError(

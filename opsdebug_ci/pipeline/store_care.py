@@ -5,11 +5,12 @@ Decides who may do it and what it is asked to do. What is packed, what may go, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from opsdebug_ci.errors import StoreError, UsageError
+from opsdebug_ci.model.baselines import StoredRunRow
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.pipeline.writing import check_may_write
 from opsdebug_ci.store.backend import Mirror, Told, untold
@@ -18,6 +19,8 @@ from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.compaction import Compaction, CompactionRules, compact
 from opsdebug_ci.store.inventory import take_inventory
 from opsdebug_ci.store.layout import read_bundle_path
+from opsdebug_ci.store.mirroring import COPYING
+from opsdebug_ci.store.overview import stored_runs
 from opsdebug_ci.store.pruning import Pruning, prune
 from opsdebug_ci.store.retention import Limits, Retention, retention
 from opsdebug_ci.store.transfer import Transfer, transfer
@@ -35,6 +38,9 @@ class Pulled:
 
     runs: int
     """Runs it holds."""
+
+    fetched: int
+    """Files that were copied for it just now."""
 
 
 def compact_store(store: BaselineStore, rules: CompactionRules, world: World, told: Told = untold) -> Compaction:
@@ -72,6 +78,14 @@ def what_may_go(store: BaselineStore, limits: Limits, world: World, told: Told =
     return retention(mirror.root, limits, world.now(), sizes)
 
 
+def runs_of(store: BaselineStore, run_ids: Sequence[str]) -> Mapping[str, StoredRunRow]:
+    """What is to be said of these runs, by id. Raises StoreError when the store cannot be read."""
+    mirror = store.mirror()
+    wanted = frozenset(run_ids)
+    found = stored_runs(mirror.root, take_inventory(mirror.root).contents).rows if wanted else ()
+    return {run.id: run for run in found if run.id in wanted}
+
+
 def prune_store(store: BaselineStore, going: Retention, world: World, told: Told = untold) -> Pruning:
     """Remove what may go.
 
@@ -100,6 +114,12 @@ def push_runs(sources: Sequence[Path], store: BaselineStore, world: World, told:
     check_may_write("baselines push", world.environ)
     opened = [open_store(source, root=world.directory, environ=world.environ) for source in sources]
     for source in opened:
+        if not source.exists():
+            raise UsageError(
+                f"`--from {source.location}` holds no store; wanted a directory that `opsdebug ci --record DIR` wrote",
+                next_step="opsdebug ci --stage full --record DIR, then opsdebug baselines push --from DIR",
+            )
+    for source in opened:
         if Path(source.location).resolve() == Path(store.location).resolve():
             raise UsageError(
                 f"`--from {source.location}` is the store itself; wanted another directory",
@@ -120,5 +140,12 @@ def pull_store(store: BaselineStore, told: Told = untold) -> Pulled:
     Raises:
         StoreError: there is no store, or neither it nor a copy can be read.
     """
-    mirror = store.mirror(told)
-    return Pulled(mirror=mirror, runs=len(take_inventory(mirror.root).contents.run_ids))
+    fetched = 0
+
+    def heard(doing: str, done: int, of: int) -> None:
+        nonlocal fetched
+        fetched = done if doing == COPYING else fetched
+        told(doing, done, of)
+
+    mirror = store.mirror(heard)
+    return Pulled(mirror=mirror, runs=len(take_inventory(mirror.root).contents.run_ids), fetched=fetched)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.github import read_event
+from opsdebug_ci.report.escape import plain
 
 
 def check_may_write(doing: str, environ: Mapping[str, str]) -> None:
@@ -24,8 +25,10 @@ def check_may_write(doing: str, environ: Mapping[str, str]) -> None:
     """
     event = read_event(environ)
     if not event.recording:
+        ref = environ.get("GITHUB_REF", "")
+        at = f" on `{plain(ref.removeprefix('refs/heads/'), 80)}`" if ref else ""
         raise UsageError(
-            f"`opsdebug {doing}` in a job of event `{event.name}`; wanted a push, schedule or workflow_dispatch of the "
-            "default branch: nothing else writes baselines",
+            f"`opsdebug {doing}` in a job of event `{event.name}`{at}; wanted a push, schedule or workflow_dispatch "
+            "of the default branch: nothing else writes baselines",
             next_step="run it in a workflow of the default branch, or by hand",
         )

@@ -22,6 +22,8 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "sql": ("--config", "--store"),
     "replay": ("--config", "--python", "--timeout", "--store"),
     "failures": ("--config", "--store"),
+    "baselines": ("--config", "--store"),
+    "report": ("--config", "--store"),
     "doctor": ("--config",),
 }
 """Options that a command of `opsdebug` must be given again."""

@@ -37,8 +37,14 @@ LISTINGS = 10
 """How often a store is listed anew because files were removed before they were read. A compaction takes many times
 longer than a listing, so even two would mean that several people compact at once."""
 
+MOST_WORDS = 160
+"""Characters of why a store was not reached, beside an answer: two lines; who gets none is told all of it."""
+
 LEFT_S = 3600
 """Age from which a temporary file was left by somebody who was killed: nobody writes one file for an hour."""
+
+COPYING = "files copied"
+"""What is being done while missing files come."""
 
 _STORE = "store"
 _LOCK = "lock"
@@ -104,9 +110,13 @@ def mirrored(
             raise
         return Mirror(
             root=directory / _STORE,
-            note=f"store `{location}` could not be reached ({error.message}): answering from the copy of "
-            f"{at:%Y-%m-%d %H:%M:%S} UTC",
+            note=f"answering from the copy of {at:%Y-%m-%d %H:%M:%S} UTC: store `{location}` could not be reached "
+            f"({_short(error.message)})",
         )
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}..."
 
 
 def mended(
@@ -149,7 +159,7 @@ def _follow(
             left.discard(path)
             _put(root / path, data)
             done += 1
-            told("files copied", done, len(missing))
+            told(COPYING, done, len(missing))
         if left:
             return False
     for paths in reversed(_stages([path for path in there if path not in wanted])):

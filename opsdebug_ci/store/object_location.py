@@ -98,7 +98,7 @@ def read_location(text: str) -> ObjectLocation:
     """
     found = _LOCATION.fullmatch(text)
     if not found or found["scheme"].lower() not in SCHEMES:
-        _refuse("it is no location of object storage")
+        _refuse("two slashes and a bucket must follow the first colon")
     bucket, prefix = found["bucket"], found["prefix"] or ""
     if "@" in bucket or ":" in bucket or "?" in text or "#" in text:
         _refuse("it has credentials, a port or settings in it, which come from the environment")

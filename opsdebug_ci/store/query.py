@@ -234,6 +234,8 @@ def _check_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         raise _query_error(f"got PIVOT over values that are not listed; wanted one SELECT: {PIVOT}")
     if kinds == ["EXPLAIN"]:
         kinds = _explained(connection, sql)
+    if len(kinds) > 1 and set(kinds) == {"SELECT"}:
+        raise _query_error(f"got {len(kinds)} SELECTs; wanted one at a time")
     if kinds != ["SELECT"]:
         raise _query_error(f"got {' and '.join(kinds) or 'no'} statement; wanted one SELECT: the store is read-only")
 

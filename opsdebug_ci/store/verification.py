@@ -93,9 +93,15 @@ class Verification:
     @property
     def text(self) -> str:
         """The conclusion, and every remark."""
-        read = f"{self.runs:,} runs, {self.rows:,} rows in {self.files:,} files, {self.bundles:,} bundles"
+        read = ", ".join(
+            (
+                _counted(self.runs, "run"),
+                f"{_counted(self.rows, 'row')} in {_counted(self.files, 'file')}",
+                _counted(self.bundles, "bundle"),
+            )
+        )
         left = len(self.remarks) - self.damage
-        whole = "is whole" if not self.damage else f"is damaged in {self.damage:,} places"
+        whole = "is whole" if not self.damage else f"is damaged in {_counted(self.damage, 'place')}"
         lines = [f"store {self.location} {whole}: {read}" + (f"; {left:,} left over" if left else "")]
         for severity in Severity:
             told = [str(remark) for remark in self.remarks if remark.severity is severity]
@@ -137,6 +143,10 @@ def verify(backend: Backend, *, today: date, told: Told = untold) -> Verificatio
             *_leftovers(inventory, backend.entries(), today),
         ),
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _damaged(fault: FileFault) -> Remark:

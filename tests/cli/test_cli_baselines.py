@@ -100,7 +100,7 @@ next: opsdebug baselines ls
 def test_a_run_is_shown_with_where_it_lies(told: Told) -> None:
     shown = """\
 run      r1
-started  2026-11-01T10:20:30+00:00 (UTC)
+started  2026-11-01 10:20:30 (UTC)
 stage    smoke
 commit   cccccccccccccccccccccccccccccccccccccccc
 branch   main
@@ -112,7 +112,7 @@ stored   5 rows, SIZE, in files of its own
 next: opsdebug report text --run r1
 """
     assert told("show", "r1") == (0, shown, "")
-    assert told("compact", "--fewest", "3") == (0, "3 runs are now in 1 packs: 12 files before, 4 now\n", "")
+    assert told("compact", "--fewest", "3") == (0, "3 runs packed in 1 pack: 12 files before, 4 now\n", "")
     assert told("show", "r1") == (0, shown.replace("in files of its own", "in pack PACK-0000"), "")
 
 
@@ -134,17 +134,23 @@ def test_it_is_looked_after(told: Told) -> None:
         "nothing to pack: no month has 10 runs with files of their own; 12 files\n",
         "",
     )
-    would = "2 runs and 2 bundles would go\n  run r1\n  run r2\n  bundle 6c7da2e04158\n  bundle b6eab448bfab\n"
+    would = (
+        "2 runs and 2 bundles would go\n"
+        "  run r1, 2026-11-01 10:20 UTC, smoke, cccccccccccc, SIZE\n"
+        "  run r2, 2026-11-02 10:20 UTC, smoke, cccccccccccc, SIZE\n"
+        "  bundle 6c7da2e04158\n  bundle b6eab448bfab\n"
+    )
     assert told("prune", "--keep-runs", "1", "--dry-run") == (0, would, "")
     assert told("verify") == (0, whole, "")
-    sent = "3 runs and 3 bundles sent from baselines to other\nnext: opsdebug baselines ls\n"
+    sent = "3 runs and 3 bundles sent from baselines to other\nnext: opsdebug baselines ls --store other\n"
     assert told("push", "--from", "baselines", "--store", "other") == (0, sent, "")
-    again = "0 runs and 0 bundles sent from baselines to other; 3 were there already\nnext: opsdebug baselines ls\n"
+    again = sent.replace("3 ", "0 ").replace(" other\n", " other; 3 were there already\n", 1)
     assert told("push", "--from", "baselines", "--store", "other") == (0, again, "")
     assert told("prune", "--keep-runs", "1") == (0, "2 runs and 2 bundles removed\n", "")
     assert told("prune", "--older-than", "1d") == (
         0,
-        "0 runs and 0 bundles removed; 1 runs beyond the limit stay: they are needed\n",
+        "0 runs and 0 bundles removed; 1 run beyond the limit stays: the newest of a stage and machine, or the last "
+        "that saw an open cause\n",
         "",
     )
 
@@ -156,13 +162,16 @@ def test_damage_is_told_by_everyone_who_meets_it(told: Told, at: Path) -> None:
     code, out, _ = told("verify")
     assert (code, out.splitlines()[0]) == (
         1,
-        "store HERE/baselines is damaged in 1 places: 3 runs, 16 rows in 11 files, 3 bundles",
+        "store HERE/baselines is damaged in 1 place: 3 runs, 16 rows in 11 files, 3 bundles",
     )
     code, out, err = told("compact", "--fewest", "2")
-    assert (code, out) == (4, "2 runs are now in 1 packs: 12 files before, 8 now\n")
+    assert (code, out) == (4, "2 runs packed in 1 pack: 12 files before, 8 now\n")
     assert err.startswith(f"left as it is: {found}")
     code, out, err = told("push", "--from", "baselines", "--store", "other")
-    assert (code, out) == (4, "2 runs and 2 bundles sent from baselines to other\nnext: opsdebug baselines ls\n")
+    assert (code, out) == (
+        4,
+        "2 runs and 2 bundles sent from baselines to other\nnext: opsdebug baselines ls --store other\n",
+    )
     assert err.startswith(found)
 
 
@@ -179,12 +188,19 @@ def test_damage_is_told_by_everyone_who_meets_it(told: Told, at: Path) -> None:
         (("push",), 2, "Missing option '--from'."),
         (("push", "--from", "nowhere"), 2, "Invalid value for '--from': Directory 'nowhere' does not exist."),
         (("push", "--from", "baselines"), 2, "`--from baselines` is the store itself; wanted another directory"),
+        (
+            ("push", "--from", "empty"),
+            2,
+            "`--from empty` holds no store; wanted a directory that `opsdebug ci",
+        ),
+        (("ls", "--store", "s3:/bucket/x"), 2, "two slashes and a bucket must follow the first colon; wanted `s3://"),
         (("ls", "--store", "nowhere"), 3, "no store at `nowhere`: there is no such directory"),
         (("compact", "--store", "nowhere"), 3, "no store at `nowhere`: there is no such directory"),
         (("ls", "--store", "ftp://x"), 2, "`store` is `ftp://x`: a `ftp:` store is not known"),
     ],
 )
 def test_a_mistake_is_one_clear_error(words: tuple[str, ...], code: int, error: str, told: Told, at: Path) -> None:
+    (at / "empty").mkdir()
     before = state(at)
     got, out, err = told(*words)
     assert (got, out) == (code, "")
@@ -222,7 +238,10 @@ def test_no_job_but_of_the_default_branch_changes_anything(
     before = state(at)
     code, out, err = told(doing, *REFUSED[doing])
     assert (code, out) == (2, "")
-    assert f"in a job of event `{event}`; wanted a push, schedule or workflow_dispatch of the default branch" in err
+    assert (
+        f"in a job of event `{event}` on `a-branch`; wanted a push, schedule or workflow_dispatch of the default branch"
+        in err
+    )
     assert state(at) == before
 
 

@@ -59,13 +59,13 @@ def sql(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
 def test_an_answer_as_text(sql: Sql, place: Path, tmp_path: Path, form: str, printed: bytes) -> None:
     assert sql(place, NUMBERS, "--format", form) == (0, printed, "")
     file = tmp_path / "answer"
-    assert sql(place, NUMBERS, "--format", form, "--output", str(file)) == (0, b"", "")
+    assert sql(place, NUMBERS, "--format", form, "--output", str(file)) == (0, b"", f"answer in {file}\n")
     assert file.read_bytes() == printed
 
 
 def test_an_answer_as_parquet(sql: Sql, place: Path, tmp_path: Path) -> None:
     file = tmp_path / "answer.parquet"
-    assert sql(place, NUMBERS, "--format", "parquet", "--output", str(file)) == (0, b"", "")
+    assert sql(place, NUMBERS, "--format", "parquet", "--output", str(file)) == (0, b"", f"answer in {file}\n")
     code, printed, told = sql(place, NUMBERS, "--format", "parquet", "--output", "-")
     assert (code, told) == (0, "")
     for source in (file, io.BytesIO(printed)):
@@ -179,6 +179,24 @@ def test_null_and_empty_text_differ_in_csv() -> None:
 def test_json_is_one_list(rows: list[tuple[int]]) -> None:
     pieces = iter([rows[:2], rows[2:]] if len(rows) > 2 else [rows] if rows else [])
     assert json.loads("".join(json_text(["n"], pieces))) == [{"n": row[0]} for row in rows]
+
+
+def test_a_table_has_json_where_csv_has_it() -> None:
+    assert table_text(["a"], [({"B": 2, "x": None},)]) == 'a\n{"B": 2, "x": null}\n(1 row)\n'
+
+
+def test_two_queries_are_refused_for_what_they_are(sql: Sql, place: Path) -> None:
+    code, _, told = sql(place, "select 1; select 2")
+    assert (code, "got 2 SELECTs; wanted one at a time" in told) == (2, True)
+
+
+def test_what_comes_next_is_asked_of_the_same_store(sql: Sql, tmp_path: Path) -> None:
+    for run_id in ("r1", "r2"):
+        open_store(tmp_path / "other place").append(run_document("add:pass", run_id))
+    (broken,) = tmp_path.glob("other place/accuracy/*/r2.parquet")
+    broken.write_bytes(b"not parquet at all")
+    _, _, told = sql(tmp_path, "select run_id from accuracy", "--store", "other place")
+    assert "next: `opsdebug baselines verify --store 'other place'` says" in told
 
 
 def test_a_table_says_null() -> None:

@@ -224,7 +224,12 @@ def test_a_pull_request_that_brings_its_own_record_is_told_so_in_the_log(tmp_pat
     environ = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(event)}
     ended = opsdebug(*stage, at=place, environ=environ)
     assert (ended.code, ended.out.startswith("FAIL: ")) == (1, True)
-    last = ended.err.splitlines()[-1]
+    *_, unrecorded, last = ended.err.splitlines()
+    assert unrecorded.startswith("not recorded: this job is of event `pull_request`, and only pushes")
+    apart = opsdebug(*stage, "--record", "apart", at=place, environ=environ)
+    assert apart.out.splitlines()[-1] == "next: opsdebug baselines push --from apart"
+    refused = opsdebug(*stage, "--record", "opsdebug.toml", at=place)
+    assert (refused.code, "`--record opsdebug.toml` is a file; wanted a directory" in refused.err) == (2, True)
     assert last.startswith(
         "nothing is taken as known: the change touches the store baselines/, first baselines/accuracy/"
     )

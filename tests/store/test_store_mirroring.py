@@ -284,7 +284,7 @@ def test_a_place_that_cannot_be_reached_gives_the_copy_with_a_note(tmp_path: Pat
     copy = mirrored("branch:x", away, place.read_many, tmp_path)
     assert copy.root == tmp_path / "store"
     assert copy.note == (
-        f"store `branch:x` could not be reached (no such host): answering from the copy of {at:%Y-%m-%d %H:%M:%S} UTC"
+        f"answering from the copy of {at:%Y-%m-%d %H:%M:%S} UTC: store `branch:x` could not be reached (no such host)"
     )
 
 
