@@ -31,7 +31,7 @@ def command() -> int:
     return 0
 
 
-@command.command("ls")
+@command.command("ls", short_help="The newest runs.")
 @click.option("--limit", type=click.IntRange(min=1), default=LISTED, metavar="N", help="At most so many runs.")
 @store_option
 @config_option
@@ -45,7 +45,7 @@ def list_command(limit: int, store: str | None, config: Path | None, as_json: bo
     return _told(_spelled(document, store, config), baselines_text, as_json=as_json)
 
 
-@command.command("show")
+@command.command("show", short_help="One run, or the store in numbers.")
 @click.argument("run", required=False)
 @store_option
 @config_option
@@ -60,7 +60,7 @@ def show_command(run: str | None, store: str | None, config: Path | None, as_jso
     return _told(_spelled(document, store, config), store_text if run is None else run_text, as_json=as_json)
 
 
-@command.command("push")
+@command.command("push", short_help="Send runs kept in directories to the store.")
 @click.option(
     "--from",
     "sources",
@@ -93,7 +93,7 @@ def push_command(sources: tuple[Path, ...], store: str | None, config: Path | No
     return INCOMPLETE if any(one.faults for one in sent) else 0
 
 
-@command.command("pull")
+@command.command("pull", short_help="Copy the store's rows to this machine.")
 @store_option
 @config_option
 def pull_command(store: str | None, config: Path | None) -> int:

@@ -23,7 +23,7 @@ _ADVICE = ("next: ", "to take it back: ")
 """What stands before a command."""
 
 
-@click.command("accept")
+@click.command("accept", short_help="Accept a failure, or how fast it is.")
 @click.argument("target", default="", metavar="OPERATOR|FINGERPRINT")
 @click.option("--cause", metavar="CAUSE", help="The only open failure with this cause; of OPERATOR, if given.")
 @click.option("--reason", default="", metavar="TEXT", help="Why; must be given.")

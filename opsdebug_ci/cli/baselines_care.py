@@ -52,7 +52,7 @@ def _size(context: click.Context, parameter: click.Parameter, value: str | None)
     return found
 
 
-@click.command("verify")
+@click.command("verify", short_help="Hold every file against its record.")
 @store_option
 @config_option
 def verify_command(store: str | None, config: Path | None) -> int:
@@ -66,7 +66,7 @@ def verify_command(store: str | None, config: Path | None) -> int:
     return found.exit_code
 
 
-@click.command("compact")
+@click.command("compact", short_help="Make few files of many, month by month.")
 @click.option(
     "--fewest",
     type=click.IntRange(min=2),
@@ -93,7 +93,7 @@ def compact_command(fewest: int, store: str | None, config: Path | None) -> int:
     return _left(done.faults)
 
 
-@click.command("prune")
+@click.command("prune", short_help="Remove old runs and their bundles.")
 @click.option("--older-than", callback=_age, metavar="AGE", help="Remove runs of this age, e.g. 400d or 52w.")
 @click.option("--keep-runs", type=click.IntRange(min=1), metavar="N", help="Keep at most the N newest runs.")
 @click.option("--max-size", callback=_size, metavar="SIZE", help="Keep at most so much, e.g. 1GiB, bundles included.")

@@ -23,7 +23,7 @@ FORMATS = ("auto", "pytest-benchmark", "asv", "google-benchmark", "github-action
 """What `--format` accepts; spelled out so that `--help` imports nothing."""
 
 
-@click.command("import")
+@click.command("import", short_help="Add times that another tool recorded.")
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--format", "wanted", type=click.Choice(FORMATS), default="auto", help="Which tool wrote FILE.")
 @click.option("--commit", default="", metavar="HASH", help="Full hash of what was measured, where FILE names none.")

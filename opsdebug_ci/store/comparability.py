@@ -51,16 +51,20 @@ def machines_sql() -> str:
 
 
 def comparable_with_sql() -> str:
-    """Every other stored run, newest first: whether its times may be compared with those of run `run`, and why not."""
+    """Every other stored run, newest first: whether its times may be compared with those of run `run`, and why not.
+
+    A run is named by its id or the beginning of one; of several that begin so, the newest."""
     texts = ", ".join(f"{fact_text(fact)} as f{place}" for place, fact in enumerate(KEY_FACTS))
     return f"""
         with facts as (
             select id, "commit", started_at, {KEY} as machine, {VERSION} as version, {texts} from runs
         )
-        select there.id, there."commit", there.started_at, there.machine = here.machine as comparable,
+        select there.id as run_id, there."commit", there.started_at, there.machine = here.machine as comparable,
                case when comparable then []::varchar[] else list_filter([{", ".join(_differences())}],
                     lambda words: words is not null) end as differs
-        from facts there join facts here on here.id = run and there.id <> here.id
+        from facts there join (
+            select * from facts where starts_with(id, run) and run <> '' order by id <> run, id desc limit 1
+        ) here on there.id <> here.id
         order by there.started_at desc, there.id desc
     """  # noqa: S608 - names of our own columns
 

@@ -186,6 +186,7 @@ COMPARABLE_WITH = Macro(
     parameters=("run",),
     comment="One row per other run, newest first: whether its times may be compared with those of this run, and in "
     "which facts of the machine it differs.",
+    detail="A run is named by its id or the beginning of one; of several that begin so, the newest is meant.",
     sql=comparable_with_sql(),
 )
 

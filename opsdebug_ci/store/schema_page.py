@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import Table, sql_type
 from opsdebug_ci.store.examples import EXAMPLES
 from opsdebug_ci.store.layout import PARTITION
-from opsdebug_ci.store.macros import MACROS
+from opsdebug_ci.store.macros import MACROS, Macro
+from opsdebug_ci.store.query import query
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
 from opsdebug_ci.store.views import DERIVED_VIEWS
 
@@ -27,7 +30,11 @@ def render() -> str:
     sections += [f"### `{view.name}` (view)\n\n{view.comment}" for view in DERIVED_VIEWS]
     sections.append(
         "\n".join(
-            ("### Functions", "", *(f"* `{macro.call}`: {macro.comment} {macro.detail}".rstrip() for macro in MACROS))
+            (
+                "### Functions",
+                "",
+                *(f"* `{macro.call}`: {macro.comment} {macro.detail}".rstrip() + _answered(macro) for macro in MACROS),
+            )
         )
     )
     sections.append("### Example queries\n\n" + "\n\n".join(f"{e.title}:\n\n    {e.sql}" for e in EXAMPLES))
@@ -47,6 +54,17 @@ def main(arguments: Sequence[str]) -> None:
     """Rewrite the page named by the only argument."""
     path = Path(arguments[0])
     path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _answered(macro: Macro) -> str:
+    """Its columns, as a store without rows describes them; nothing for a single value."""
+    if macro.scalar:
+        return ""
+    given = ", ".join("now()" if parameter == "moment" else "''" for parameter in macro.parameters)
+    with tempfile.TemporaryDirectory() as place:
+        open_store(place).backend.add(())
+        described = query(place, f"describe from {macro.name}({given})").rows
+    return f" Columns: {', '.join(f'`{name}`' for name, *_ in described)}."
 
 
 def _table(table: Table) -> str:

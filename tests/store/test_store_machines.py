@@ -79,7 +79,7 @@ def test_every_fact_of_the_key_is_spelt_in_sql_as_in_the_key(every: Path) -> Non
 @pytest.mark.parametrize("position", range(len(EVERY)), ids=lambda position: f"r{position + 1}")
 def test_sql_says_why_not_in_the_words_of_the_model(every: Path, position: int) -> None:
     here = EVERY[position]
-    rows = query(every, f"select id, comparable, differs from comparable_with('r{position + 1}')").rows
+    rows = query(every, f"select run_id, comparable, differs from comparable_with('r{position + 1}')").rows
     wanted = [
         (f"r{number}", there.key == here.key, list(differences(there, here)))
         for number, there in enumerate(EVERY, start=1)
@@ -91,7 +91,9 @@ def test_sql_says_why_not_in_the_words_of_the_model(every: Path, position: int) 
 def test_what_may_be_compared_with_a_run(tmp_path: Path) -> None:
     place = stored(tmp_path, OLD, OTHER_TORCH, RENEWED, HERE)
     found = query(place, "from comparable_with('r4')")
-    assert found.columns == ("id", "commit", "started_at", "comparable", "differs")
+    assert query(place, "from comparable_with('r')").rows == found.rows, "the newest of those that begin so"
+    assert query(place, "from comparable_with('')").rows == ()
+    assert found.columns == ("run_id", "commit", "started_at", "comparable", "differs")
     assert [(row[0], row[1], *row[3:]) for row in found.rows] == [
         ("r3", "c3", True, []),
         (
@@ -203,7 +205,7 @@ def test_runs_of_an_older_program_are_read(tmp_path: Path) -> None:
     assert found.run.machine == OLD
     assert found.performance is not None and found.performance.comparison is not None
     assert found.performance.comparison.machine == replace(OLD, threads=1) and found.performance.comparable is None
-    rows = query(tmp_path, "select id, differs from comparable_with('r2')").rows
+    rows = query(tmp_path, "select run_id, differs from comparable_with('r2')").rows
     assert list(rows) == [("r1", ["torch 2.12.0 there, 2.13.0 here", OLDER])]
     assert comparable_runs(tmp_path, HERE).why == (
         LeftOut(machines=1, runs=1, differs=("torch 2.12.0 there, 2.13.0 here", OLDER)),
