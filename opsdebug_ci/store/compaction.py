@@ -7,10 +7,12 @@ and a writer is never waited for: what it adds meanwhile is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from pathlib import Path
 
+from opsdebug_ci.errors import StoreUnreachableError
 from opsdebug_ci.store.backend import Backend, StoreEntry, Told, untold
 from opsdebug_ci.store.contents import OWN_TABLES, ROOT_TABLE, Contents
 from opsdebug_ci.store.heads import FileFault
@@ -18,6 +20,8 @@ from opsdebug_ci.store.inventory import Inventory, take_inventory
 from opsdebug_ci.store.layout import PACK_PREFIX, read_table_path
 from opsdebug_ci.store.packing import Packed, Selected, pack
 from opsdebug_ci.store.schema import TABLES
+from opsdebug_ci.store.sources import files_by_name, read_source
+from opsdebug_ci.store.table_file import TableReader
 
 FEWEST = 10
 """Runs with files of their own in one month before they are packed: fewer cost a query a hundredth of a second."""
@@ -87,7 +91,7 @@ def compact(
     Raises:
         StoreError: the place cannot be read or written.
     """
-    inventory = take_inventory(backend.mirror().root)
+    inventory = take_inventory(current(backend))
     entries = backend.entries()
     sizes = {entry.path: entry.size_bytes for entry in entries if entry.size_bytes is not None}
     chosen = list(select(inventory.contents, sizes, rules, f"{today:%Y%m%d}-{entropy}"))
@@ -102,18 +106,31 @@ def compact(
             backend.exchange(made.files, files_of_sources(inventory.contents, made.sources))
         packed.append(made)
     told("packs made", len(chosen), len(chosen))
-    left = leftover(inventory.contents, entries, today)
+    left, faults = leftover(inventory, entries, today)
     if left:
         backend.exchange((), left)
-    return _told_of(inventory, packed, left)
+    return _told_of(inventory, packed, left, faults)
+
+
+def current(backend: Backend) -> Path:
+    """The store's rows as they are now: what is removed is not chosen by a copy of yesterday.
+
+    Raises:
+        StoreUnreachableError: there is a copy only.
+    """
+    mirror = backend.mirror()
+    if mirror.note:
+        raise StoreUnreachableError(f"{mirror.note}; nothing was changed", next_step="try again when it can be reached")
+    return mirror.root
 
 
 def select(contents: Contents, sizes: Mapping[str, int], rules: CompactionRules, label: str) -> Iterator[Selected]:
     """What is to become packs, month by month."""
     weights = _weights(contents, sizes)
+    month_of = {file.path.name: file.path.day[:7] for file in contents.live.get(ROOT_TABLE, ())}
     months: dict[str, list[str]] = {}
     for name in sorted({*contents.singles, *contents.heads}, key=lambda name: (name not in contents.heads, name)):
-        months.setdefault(_month(contents, name), []).append(name)
+        months.setdefault(month_of[name], []).append(name)
     number = 0
     for month, names in sorted(months.items()):
         small = [name for name in names if 2 * weights.get(name, 0) <= rules.most_bytes or name in contents.singles]
@@ -131,20 +148,44 @@ def files_of_sources(contents: Contents, sources: frozenset[str]) -> tuple[str, 
     return tuple(str(path) for path in sorted(paths, key=lambda path: (path.table != ROOT_TABLE, str(path))))
 
 
-def leftover(contents: Contents, entries: Sequence[StoreEntry], today: date) -> tuple[str, ...]:
-    """Paths of which nothing is lost when they go: what packs stand for, and what was never finished and never will be.
+def leftover(
+    inventory: Inventory, entries: Sequence[StoreEntry], today: date
+) -> tuple[tuple[str, ...], tuple[FileFault, ...]]:
+    """Paths of which nothing is lost when they go: what sound packs stand for, and what was never finished and never
+    will be; and what is wrong with packs whose rows are left nowhere else.
 
     Args:
-        contents: what is in a store.
+        inventory: the store.
         entries: its files.
         today: the day, in UTC.
     """
+    contents = inventory.contents
     written = {entry.path: entry.written_at for entry in entries}
     # NOTE: the day of its directory says nothing of the age of a file: runs of long ago are sent, imported and packed.
     old = [
         path for path in contents.unfinished if path in written and _days(path, written[path], today) > ABANDONED_DAYS
     ]
-    return tuple(path for path in (*contents.superseded, *old) if path.partition("/")[0] in _KNOWN)
+    faults = _unsound(inventory, frozenset().union(*map(_standing(contents), contents.superseded)))
+    sound = [path for path in contents.superseded if not _standing(contents)(path) & faults.keys()]
+    return tuple(path for path in (*sound, *old) if path.partition("/")[0] in _KNOWN), tuple(faults.values())
+
+
+def _standing(contents: Contents) -> Callable[[str], frozenset[str]]:
+    """Path of a superseded file -> names of the packs that stand for it."""
+
+    def packs(path: str) -> frozenset[str]:
+        found = read_table_path(path)
+        name = "" if found is None else found.name
+        return frozenset(head.name for head in contents.heads.values() if name in head.runs or name in head.replaces)
+
+    return packs
+
+
+def _unsound(inventory: Inventory, names: frozenset[str]) -> dict[str, FileFault]:
+    """Packs that cannot be read whole, and why."""
+    readers = {table.name: TableReader(inventory.root, table) for table in TABLES}
+    read = ((name, read_source(inventory, readers, name, files)) for name, files in files_by_name(inventory, names))
+    return {name: found for name, found in read if isinstance(found, FileFault)}
 
 
 def _days(path: str, written: datetime | None, today: date) -> int:
@@ -163,11 +204,6 @@ def _weights(contents: Contents, sizes: Mapping[str, int]) -> dict[str, int]:
     return weights
 
 
-def _month(contents: Contents, name: str) -> str:
-    paths = (file.path for file in contents.live[ROOT_TABLE] if file.path.name == name)
-    return next(paths).day[:7]
-
-
 def _groups(names: Sequence[str], weights: Mapping[str, int], most: int) -> Iterator[list[str]]:
     """Names in order, as many together as weigh at most `most`; one alone stays as it is."""
     group: list[str] = []
@@ -183,7 +219,9 @@ def _groups(names: Sequence[str], weights: Mapping[str, int], most: int) -> Iter
         yield group
 
 
-def _told_of(inventory: Inventory, packed: Sequence[Packed], left: Sequence[str]) -> Compaction:
+def _told_of(
+    inventory: Inventory, packed: Sequence[Packed], left: Sequence[str], faults: Sequence[FileFault]
+) -> Compaction:
     contents = inventory.contents
     there = (*contents.superseded, *contents.unfinished, *contents.unreadable)
     before = sum(map(len, contents.live.values())) + len(there)
@@ -195,5 +233,5 @@ def _told_of(inventory: Inventory, packed: Sequence[Packed], left: Sequence[str]
         files_before=before,
         files_after=before - gone + sum(len(one.files) for one in made),
         removed=gone,
-        faults=(*inventory.faults, *(fault for one in packed for fault in one.faults)),
+        faults=(*inventory.faults, *faults, *(fault for one in packed for fault in one.faults)),
     )

@@ -10,6 +10,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, final
 
@@ -144,16 +145,17 @@ class DirectoryBackend(Backend):
         )
 
     def _write(self, file: StoreFile) -> None:
-        path = self._root / file.path
-        for last in (*(False,) * (WRITE_TRIES - 1), True):
-            try:
-                make_directory(path.parent.parent)
-                make_directory(path.parent)
-                write_durably(path, file.data)
+        for _ in range(WRITE_TRIES - 1):
+            with suppress(FileNotFoundError):  # a compaction removed the directory, which was empty until now
+                self._write_once(file)
                 return
-            except FileNotFoundError:  # a compaction removed the directory, which was empty until now
-                if last:
-                    raise
+        self._write_once(file)
+
+    def _write_once(self, file: StoreFile) -> None:
+        path = self._root / file.path
+        make_directory(path.parent.parent)
+        make_directory(path.parent)
+        write_durably(path, file.data)
 
     def _forget_if_empty(self, directory: Path) -> None:
         """Remove a directory that nothing is left in; what is left in it was removed for good."""

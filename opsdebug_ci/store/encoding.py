@@ -124,8 +124,8 @@ def encode_table(
         sink, table.schema, compression="zstd", store_schema=False, write_page_checksum=True
     ) as writer:
         writer.write_table(rows, row_group_size=row_group)
-        # NOTE: all pages are written now, and the footer is not: so the file can say what its own pages hash to. Files of
-        # `runs` need it, whose hash is recorded nowhere else; to decode every page of them would take 100x as long.
+        # NOTE: all pages are written now, and the footer is not: so the file can say what its own pages hash to. Files
+        # of `runs` need it, whose hash is recorded nowhere else; to decode every page of them would take 100x as long.
         pages = {PAGES_KEY: hashlib.sha256(sink.getbuffer()).hexdigest()}
         writer.add_key_value_metadata({**file_metadata(table), **pages, **(metadata or {})})
     return sink.getvalue()

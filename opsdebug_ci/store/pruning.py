@@ -13,14 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from opsdebug_ci.store.backend import Backend, Told, untold
-from opsdebug_ci.store.compaction import files_of_sources, leftover
+from opsdebug_ci.store.backend import Backend, StoreFile, Told, untold
+from opsdebug_ci.store.compaction import current, files_of_sources, leftover
 from opsdebug_ci.store.contents import ROOT_TABLE
 from opsdebug_ci.store.heads import FileFault
 from opsdebug_ci.store.inventory import take_inventory
 from opsdebug_ci.store.layout import PACK_PREFIX, bundle_path
 from opsdebug_ci.store.packing import Selected, pack
 from opsdebug_ci.store.retention import Retention, named_bundles
+
+BATCH = 64
+"""Bundles removed at once: they are held in memory until it is seen that nobody names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +58,14 @@ def prune(backend: Backend, going: Retention, *, today: date, entropy: str, told
         StoreError: the place cannot be read or written.
         FileNotFoundError: another compaction or pruning ran meanwhile; what was not removed by then is still there.
     """
-    inventory = take_inventory(backend.mirror().root)
+    inventory = take_inventory(current(backend))
     contents, runs = inventory.contents, frozenset(going.runs)
     singles = runs & set(contents.singles)
-    removed = [*leftover(contents, backend.entries(), today), *files_of_sources(contents, singles)]
+    left, unsound = leftover(inventory, backend.entries(), today)
+    removed = [*left, *files_of_sources(contents, singles)]
     if removed:
         backend.exchange((), removed)
-    done, faults = set(singles), list(going.faults)
+    done, faults = set(singles), [*going.faults, *unsound]
     touched = [head for head in contents.heads.values() if head.runs & runs]
     for number, head in enumerate(touched):
         told("packs written anew", number, len(touched))
@@ -74,16 +78,31 @@ def prune(backend: Backend, going: Retention, *, today: date, entropy: str, told
             backend.exchange(made.files, gone)
             removed += gone
             done |= head.runs & runs
-    bundles = _unnamed(backend, going.bundles)
-    if bundles:
-        backend.exchange((), bundles)
-    return Pruning(runs=len(done), bundles=len(bundles), files=len(removed) + len(bundles), faults=tuple(faults))
+    bundles = _without_bundles(backend, going.bundles, told)
+    return Pruning(runs=len(done), bundles=bundles, files=len(removed) + bundles, faults=tuple(faults))
 
 
-def _unnamed(backend: Backend, going: Sequence[str]) -> list[str]:
-    """Paths of the bundles that no run names now; one added meanwhile may, or one that could not be removed."""
-    if not going:
-        return []
-    named = named_bundles(backend.mirror().root)
-    staying = frozenset[str]().union(*named.by_run.values())
-    return [] if named.faults else [bundle_path(sha256) for sha256 in going if sha256 not in staying]
+def _without_bundles(backend: Backend, going: Sequence[str], told: Told) -> int:
+    """Remove bundles that no run names, and count them. A run that is stored at this moment finds a bundle that is
+    there already, and does not write it; so what is named after the removing is put back."""
+    removed = 0
+    for begin in range(0, len(going), BATCH):
+        told("bundles removed", begin, len(going))
+        paths = [bundle_path(sha256) for sha256 in going[begin : begin + BATCH]]
+        unnamed = _unnamed(backend, paths)
+        held = [StoreFile(path=path, data=data) for path, data in backend.read_all(unnamed)] if unnamed else []
+        if held:
+            backend.exchange((), [file.path for file in held])
+            still = set(_unnamed(backend, unnamed))
+            back = [file for file in held if file.path not in still]
+            if back:
+                backend.add(back)
+            removed += len(held) - len(back)
+    return removed
+
+
+def _unnamed(backend: Backend, paths: Sequence[str]) -> list[str]:
+    """Those of some bundles that no run names now; none, where a run cannot be read."""
+    named = named_bundles(current(backend))
+    staying = {bundle_path(sha256) for sha256 in frozenset[str]().union(*named.by_run.values())}
+    return [] if named.faults else [path for path in paths if path not in staying]

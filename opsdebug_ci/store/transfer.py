@@ -39,7 +39,19 @@ TOO_LARGE = "it was too large for this store when the run was sent here from ano
 DAMAGED = "it was damaged in the store that the run was sent here from"
 """Where a bundle is that does not hash to its name."""
 
-NO_RUN = (KeyError, TypeError, ValueError, AttributeError, StoreError, InternalError)
+ABSENT = "it was not in the store that the run was sent here from"
+"""Where a bundle is that rows name and nothing there held."""
+
+NO_RUN = (
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AttributeError,
+    NotImplementedError,
+    StoreError,
+    InternalError,
+)
 """What reading back rows raises that no program of ours wrote, and writing what was read back."""
 
 # The condition is ours.
@@ -62,7 +74,10 @@ class Transfer:
     bundles: int
     """Bundles handed over with them; those there already count."""
 
-    faults: tuple[FileFault, ...]
+    absent: int = 0
+    """Bundles that their rows name, and the store they come from does not hold."""
+
+    faults: tuple[FileFault, ...] = ()
     """What could not be read, and is left out."""
 
 
@@ -75,6 +90,9 @@ class _Carried:
 
     bundles: int = 0
     """How many of them are bundles."""
+
+    absent: int = 0
+    """Bundles its rows name that are nowhere."""
 
     faults: Sequence[FileFault] = ()
     """What could not be read."""
@@ -92,12 +110,13 @@ def transfer(source: BaselineStore, target: BaselineStore, told: Told = untold) 
     merged = [str(run_id) for (run_id,) in query(inventory.root, _MERGED).rows]
     missing = [run_id for run_id in merged if run_id not in there]
     faults = list(inventory.faults)
-    added = bundles = done = 0
+    added = bundles = absent = done = 0
     batch: list[StoreFile] = []
     for done, carried in enumerate(_carried(source, target, inventory, missing), 1):
         told("runs sent", done, len(missing))
         batch += carried.files
         bundles += carried.bundles
+        absent += carried.absent
         faults += carried.faults
         added += bool(carried.files)
         if done % BATCH == 0 or sum(len(file.data) for file in batch) > BATCH_BYTES:
@@ -110,6 +129,7 @@ def transfer(source: BaselineStore, target: BaselineStore, told: Told = untold) 
         known=len(merged) - len(missing),
         unmerged=len(inventory.contents.run_ids) - len(merged),
         bundles=bundles,
+        absent=absent,
         faults=tuple(faults),
     )
 
@@ -119,6 +139,7 @@ def _carried(
 ) -> Iterator[_Carried]:
     """What becomes of runs, those of one pack after the other."""
     readers = {table.name: TableReader(inventory.root, table) for table in TABLES}
+    held = frozenset(source.bundles()) if run_ids else frozenset[str]()
     by_name: dict[str, list[str]] = {}
     for run_id in run_ids:
         holder = inventory.contents.holder(run_id)
@@ -129,10 +150,12 @@ def _carried(
             if isinstance(read, FileFault):
                 yield _Carried(faults=() if number else [read])
             else:
-                yield _carried_run(source, target, read, run_id)
+                yield _carried_run(source, target, read, run_id, held)
 
 
-def _carried_run(source: BaselineStore, target: BaselineStore, rows: TableRows, run_id: str) -> _Carried:
+def _carried_run(
+    source: BaselineStore, target: BaselineStore, rows: TableRows, run_id: str, held: frozenset[str]
+) -> _Carried:
     own = {
         table.name: rows_of(table, found)
         for table in READ_BACK
@@ -140,10 +163,11 @@ def _carried_run(source: BaselineStore, target: BaselineStore, rows: TableRows, 
     }
     try:
         stored = decode_run(own)
-        bundles, faults = _bundles(source, stored)
-        lost = {**stored.bundles_elsewhere, **dict.fromkeys(faults, DAMAGED)}
+        bundles, faults, absent = _bundles(source, stored, held)
+        lost = {**dict.fromkeys(absent, ABSENT), **stored.bundles_elsewhere, **dict.fromkeys(faults, DAMAGED)}
         files = target.files(replace(stored, bundles_elsewhere=lost), bundles, TOO_LARGE)
-        return _Carried(files=files, bundles=len(bundles), faults=tuple(faults.values()))
+        absent -= stored.bundles_elsewhere.keys()
+        return _Carried(files=files, bundles=len(bundles), absent=len(absent), faults=tuple(faults.values()))
     except NO_RUN as error:
         return _Carried(faults=[FileFault(path=f"run {run_id}", found=f"is none of ours: {error}")])
 
@@ -152,14 +176,18 @@ def _identity(table: str) -> str:
     return "id" if table == ROOT_TABLE else "run_id"
 
 
-def _bundles(source: BaselineStore, stored: StoredRun) -> tuple[list[bytes], dict[str, FileFault]]:
-    """The bundles that a run names, as far as the store it comes from has them; sha256 -> what is wrong with others."""
+def _bundles(
+    source: BaselineStore, stored: StoredRun, held: frozenset[str]
+) -> tuple[list[bytes], dict[str, FileFault], set[str]]:
+    """The bundles that a run names and the store it comes from has; sha256 -> what is wrong with others; sha256 of
+    those that are not there."""
     document = stored.document
     named = {*(seen.bundle for seen in document.observations), *(group.bundle for group in document.summary.groups)}
+    there = held.intersection(name for name in named if name is not None)
     found, faults = [], {}
-    for sha256 in sorted(name for name in named if name is not None and source.has_bundle(name)):
+    for sha256 in sorted(there):
         try:
             found.append(source.bundle(sha256))
         except (BundleError, StoreError) as error:  # noqa: PERF203 - one damaged bundle is not all of them
             faults[sha256] = FileFault(path=bundle_path(sha256), found=f"is left out: {error.message}")
-    return found, faults
+    return found, faults, {name for name in named if name is not None} - there

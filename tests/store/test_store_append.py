@@ -136,7 +136,7 @@ def test_the_watch_for_listings_sees_one(tmp_path: Path) -> None:
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.append(run_document("add:pass"))
-    with pytest.raises(StoreError, match="already holds another `runs/date=2026-11-29/r1.parquet`; wanted a new id"):
+    with pytest.raises(StoreError, match=r"already holds another `runs/date=2026-11-29/r1\.parquet`; wanted a new id"):
         store.append(run_document("add:fail"))
     assert store.load("r1") == run_document("add:pass")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from branch_remotes import Forge
 from object_servers import Storage
 from store_documents import CALIBRATION, full_document, run_document
 from store_packs import (
@@ -31,6 +32,7 @@ from store_packs import (
     with_bundle,
 )
 
+from opsdebug_ci.errors import StoreUnreachableError
 from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.compaction import CompactionRules, compact, files_of_sources
@@ -360,3 +362,29 @@ def test_who_compacts_hears_of_every_pack(tmp_path: Path) -> None:
         told=lambda *said: heard.append(said),
     )
     assert heard == [("packs made", 0, 2), ("packs made", 1, 2), ("packs made", 2, 2)]
+
+
+def test_a_pack_that_is_damaged_takes_nothing_with_it(tmp_path: Path) -> None:
+    """Its sources are still there, because whoever made it was killed: they are the only good copy now."""
+    runs = documents("11-01 11-02 11-03")
+    store = filled(open_store(tmp_path).backend, runs)
+    packed(store.backend)
+    store.append_all(runs)
+    [pack_file] = (tmp_path / "accuracy").glob("date=*/pack-*.parquet")
+    data = pack_file.read_bytes()
+    pack_file.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+    found = packed(store.backend, "bb")
+    assert str(pack_file.relative_to(tmp_path)) in [fault.path for fault in found.faults]
+    assert [single(tmp_path, "accuracy", f"r0{number}").is_file() for number in range(3)] == [True] * 3
+    pack_file.write_bytes(data)
+    assert packed(store.backend, "cc").removed == 6 + 3
+    assert {row[0] for row in visible(tmp_path)} == {"r00", "r01", "r02"}
+
+
+def test_nothing_is_chosen_by_a_copy_of_yesterday(tmp_path: Path) -> None:
+    forge = Forge(tmp_path)
+    store = filled(forge.backend(), documents("11-01 11-02"))
+    store.mirror()
+    forge.path.rename(tmp_path / "elsewhere")
+    with pytest.raises(StoreUnreachableError, match=r"answering from the copy of .*; nothing was changed"):
+        packed(store.backend)

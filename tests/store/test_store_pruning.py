@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,11 @@ from store_packs import (
     with_bundle,
 )
 
-from opsdebug_ci.store.backend import Backend
+from opsdebug_ci.model import RunDocument
+from opsdebug_ci.store.backend import Backend, Mirror, StoreEntry, StoreFile, Told, untold
 from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.layout import read_bundle_path
 from opsdebug_ci.store.pruning import Pruning, prune
 from opsdebug_ci.store.retention import Retention
 from opsdebug_ci.store.verification import verify
@@ -121,3 +125,52 @@ def test_who_prunes_hears_of_every_pack(tmp_path: Path) -> None:
     going = Retention(runs=("r00", "r03"))
     prune(store.backend, going, today=TODAY, entropy="ff", told=lambda *said: heard.append(said))
     assert heard == [("packs written anew", 0, 2), ("packs written anew", 1, 2)]
+
+
+class Met(Backend):
+    """A place where somebody stores a run just before bundles are removed."""
+
+    def __init__(self, inner: Backend, run: RunDocument, bundle: bytes) -> None:
+        self.inner, self.run, self.bundle = inner, run, bundle
+
+    def exchange(self, added: Sequence[StoreFile], removed: Sequence[str]) -> None:
+        if any(read_bundle_path(path) for path in removed):
+            BaselineStore(self.inner).append(self.run, bundles=[self.bundle])
+        self.inner.exchange(added, removed)
+
+    location = property(lambda self: self.inner.location)
+    bundle_limit_bytes = property(lambda self: self.inner.bundle_limit_bytes)
+
+    def exists(self) -> bool:
+        return self.inner.exists()
+
+    def check_writable(self) -> None:
+        self.inner.check_writable()
+
+    def add(self, files: Sequence[StoreFile]) -> None:
+        self.inner.add(files)
+
+    def entries(self) -> tuple[StoreEntry, ...]:
+        return self.inner.entries()
+
+    def read(self, path: str) -> bytes:
+        return self.inner.read(path)
+
+    def read_all(self, paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        return self.inner.read_all(paths)
+
+    def mend(self, paths: Collection[str], told: Told = untold) -> bool:
+        return self.inner.mend(paths, told)
+
+    def mirror(self, told: Told = untold) -> Mirror:
+        return self.inner.mirror(told)
+
+
+def test_a_bundle_that_a_run_names_by_the_time_it_is_gone_comes_back(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    old, data = with_bundle(run_document("gelu:fail/f2", "old"), "the same")
+    new, _ = with_bundle(run_document("gelu:fail/f2", "new"), "the same")
+    store.append(old, bundles=[data])
+    done = pruned(Met(store.backend, new, data), "old", sha256_of("the same"))
+    assert (done.runs, done.bundles, store.bundles()) == (1, 0, (sha256_of("the same"),))
+    assert verify(store.backend, today=TODAY).remarks == ()

@@ -18,7 +18,7 @@ from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.transfer import TOO_LARGE, Transfer, transfer
+from opsdebug_ci.store.transfer import ABSENT, TOO_LARGE, Transfer, transfer
 from opsdebug_ci.store.verification import verify
 
 
@@ -122,7 +122,14 @@ def impossible(root: Path) -> None:
     recorded_anew(root, "second", "accuracy")
 
 
-@pytest.mark.parametrize("harm", [lacking, cut, linked, newer, impossible])
+def timeless(root: Path) -> None:
+    path = single(root, "runs", "second")
+    rows = pq.ParquetFile(path).read().replace_schema_metadata()
+    place = rows.schema.get_field_index("started_at_text")
+    pq.write_table(rows.set_column(place, "started_at_text", pa.array(["0001-01-01T00:00:00+14:00"])), path)
+
+
+@pytest.mark.parametrize("harm", [lacking, cut, linked, newer, impossible, timeless])
 def test_a_run_that_is_not_whole_is_left_out_and_told(
     harm: Callable[[Path], None], source: BaselineStore, target: BaselineStore, tmp_path: Path
 ) -> None:
@@ -180,3 +187,13 @@ def test_who_sends_hears_of_every_run(source: BaselineStore, target: BaselineSto
     heard: list[tuple[str, int, int]] = []
     transfer(source, target, lambda *said: heard.append(said))
     assert heard == [("runs sent", 1, 2), ("runs sent", 2, 2)]
+
+
+def test_bundles_that_are_not_there_are_counted_and_no_damage_of_the_target(
+    source: BaselineStore, target: BaselineStore, tmp_path: Path
+) -> None:
+    [bundle] = (tmp_path / "source" / "bundles").glob("*/*.opsbundle")
+    bundle.unlink()
+    assert transfer(source, target) == Transfer(runs=2, known=0, unmerged=0, bundles=0, absent=1, faults=())
+    assert target.stored("second").bundles_elsewhere == {sha256_of("second"): ABSENT}
+    assert verify(target.backend, today=TODAY).remarks == ()
