@@ -21,8 +21,8 @@ from opsdebug_ci.report.figures import counted
 
 if TYPE_CHECKING:
     from opsdebug_ci.model.baselines import StoredRunRow
-    from opsdebug_ci.store.heads import FileFault
-    from opsdebug_ci.store.retention import Retention
+    from opsdebug_ci.store.files.heads import FileFault
+    from opsdebug_ci.store.upkeep.retention import Retention
 
 SHOWN = 10
 """Runs and bundles that `--dry-run` lists."""
@@ -57,7 +57,7 @@ def _size(context: click.Context, parameter: click.Parameter, value: str | None)
 @config_option
 def verify_command(store: str | None, config: Path | None) -> int:
     """Read every file of the store and hold it against what its run recorded. Exit code 1 when something is damaged."""
-    from opsdebug_ci.store.verification import verify  # noqa: PLC0415 - pyarrow: not needed for --help
+    from opsdebug_ci.store.upkeep.verification import verify  # noqa: PLC0415 - pyarrow: not needed for --help
 
     opened = chosen_store(store, config)
     with counting() as told:
@@ -79,7 +79,7 @@ def verify_command(store: str | None, config: Path | None) -> int:
 def compact_command(fewest: int, store: str | None, config: Path | None) -> int:
     """Make few files of many, month by month. Readers and writers go on meanwhile; no row is ever hidden."""
     from opsdebug_ci.pipeline.store_care import compact_store  # noqa: PLC0415 - as above
-    from opsdebug_ci.store.compaction import CompactionRules  # noqa: PLC0415 - as above
+    from opsdebug_ci.store.upkeep.compaction import CompactionRules  # noqa: PLC0415 - as above
 
     opened = chosen_store(store, config)
     with counting() as told:
@@ -114,7 +114,7 @@ def prune_command(
     saw it last.
     """
     from opsdebug_ci.pipeline.store_care import prune_store, runs_of, what_may_go  # noqa: PLC0415 - as above
-    from opsdebug_ci.store.retention import Limits  # noqa: PLC0415 - as above
+    from opsdebug_ci.store.upkeep.retention import Limits  # noqa: PLC0415 - as above
 
     opened, here = chosen_store(store, config), world(quiet=True)
     limits = Limits(older_than=older_than, keep_runs=keep_runs, most_bytes=max_size)

@@ -22,8 +22,8 @@ from opsdebug_ci.report.escape import plain
 from opsdebug_ci.report.table import aligned
 
 if TYPE_CHECKING:
-    from opsdebug_ci.store.heads import FileFault
-    from opsdebug_ci.store.query import StoreListing
+    from opsdebug_ci.store.files.heads import FileFault
+    from opsdebug_ci.store.sql.query import StoreListing
 
     Faults = tuple[FileFault, ...]
 
@@ -56,7 +56,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Answer one SELECT over the baseline store; without QUERY, list tables, functions and queries to start from."""
-    from opsdebug_ci.store import query as sql  # noqa: PLC0415 - duckdb: only when there is something to ask
+    from opsdebug_ci.store.sql import query as sql  # noqa: PLC0415 - duckdb: only when there is something to ask
 
     form = _form(form, as_json=as_json)
     _check_place(form, output, asked=query is not None)
@@ -138,7 +138,7 @@ def _write_answer(location: str | os.PathLike[str], query: str, form: str, timeo
 
 
 def _write_parquet(location: str | os.PathLike[str], query: str, file: BinaryIO, timeout: float | None) -> Faults:
-    from opsdebug_ci.store.answers import write_parquet  # noqa: PLC0415 - pyarrow: as above
+    from opsdebug_ci.store.sql.answers import write_parquet  # noqa: PLC0415 - pyarrow: as above
 
     return write_parquet(location, query, file, timeout)
 
@@ -146,7 +146,7 @@ def _write_parquet(location: str | os.PathLike[str], query: str, file: BinaryIO,
 def _spell(
     location: str | os.PathLike[str], query: str, form: str, timeout: float | None, write: Callable[[str], object]
 ) -> Faults:
-    from opsdebug_ci.store.answers import answering, distinct  # noqa: PLC0415 - duckdb: as above
+    from opsdebug_ci.store.sql.answers import answering, distinct  # noqa: PLC0415 - duckdb: as above
 
     with answering(location, query, timeout) as answer:
         if form == TABLE:

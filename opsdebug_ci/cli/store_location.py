@@ -12,14 +12,14 @@ from opsdebug_ci.report import spelled
 from opsdebug_ci.report.escape import plain
 
 if TYPE_CHECKING:
-    from opsdebug_ci.store.backend import Mirror
     from opsdebug_ci.store.baseline_store import BaselineStore
+    from opsdebug_ci.store.places.backend import Mirror
 
 
 def chosen_store(store: str | None, config: Path | None) -> BaselineStore:
     """The store given by option, else the configured one; a project without a configuration has `baselines/`."""
     from opsdebug_ci.pipeline.records import configured_store  # noqa: PLC0415 - pyarrow: not needed for --help
-    from opsdebug_ci.store.backends import open_store  # noqa: PLC0415 - as above
+    from opsdebug_ci.store.places.backends import open_store  # noqa: PLC0415 - as above
 
     here = world(quiet=True)
     if store is not None:

@@ -48,8 +48,8 @@ class CiContext:
     """Number, when the event names one."""
 
     recording: bool | None = None
-    """The run may become a baseline: it is of the default branch, by an event that makes baselines. None: outside CI, or
-    recorded by an older program."""
+    """The run may become a baseline: it is of the default branch, by an event that makes baselines. None: outside CI,
+    or recorded by an older program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,8 +31,8 @@ from opsdebug_ci.pipeline.writing import check_may_write
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.report.escape import plain
 from opsdebug_ci.report.figures import counted
-from opsdebug_ci.store.history import acceptances_in_force, has_times, recorded_operators
 from opsdebug_ci.store.identity import ENTROPY_BYTES, new_run_id
+from opsdebug_ci.store.memory.history import acceptances_in_force, has_times, recorded_operators
 
 MOST_CHARACTERS = 1000
 """Longest reason: it is a sentence or two and a link, and is shown on one line."""

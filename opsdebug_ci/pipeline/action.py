@@ -28,7 +28,7 @@ from opsdebug_ci.model import FAILING_VERDICTS, Stage, Verdict
 from opsdebug_ci.pipeline.child import ChildResult, run_child
 from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
-from opsdebug_ci.store.layout import MARKER
+from opsdebug_ci.store.files.layout import MARKER
 
 DOCUMENT_CODES: tuple[int, ...] = (0, 1, 4)
 """Exit codes of `opsdebug ci` that come with a document."""

@@ -20,8 +20,8 @@ from opsdebug_ci.pipeline.verification import Baseline
 from opsdebug_ci.plan import Configuration, committed_files, work_tree
 from opsdebug_ci.plan.baseline_commit import Trigger, baseline_commit, first_parents, recorded_line
 from opsdebug_ci.plan.commit_tree import is_shallow
-from opsdebug_ci.store.known import known_failures
-from opsdebug_ci.store.recorded import recorded
+from opsdebug_ci.store.memory.known import known_failures
+from opsdebug_ci.store.memory.recorded import recorded
 
 
 def recorded_baseline(

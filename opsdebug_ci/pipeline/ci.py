@@ -31,7 +31,7 @@ from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, read_revision
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.history import accepted_fingerprints, first_seen
+from opsdebug_ci.store.memory.history import accepted_fingerprints, first_seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Axes, Configuration
 from opsdebug_ci.regress.alarm_bound import alarm_bound
 from opsdebug_ci.regress.rule import worst
-from opsdebug_ci.store.alarms import alarm_counts
+from opsdebug_ci.store.memory.alarms import alarm_counts
 
 EXIT_CODES = {SpeedVerdict.REGRESSED: 1, SpeedVerdict.INCONCLUSIVE: 4}
 """Exit codes of the worst verdicts; any other is 0."""

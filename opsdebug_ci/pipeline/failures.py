@@ -27,7 +27,7 @@ from opsdebug_ci.pipeline.records import NO_RECORDS, Records, configured_store, 
 from opsdebug_ci.pipeline.replay_places import Entry, every_bundle, look_into
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.causes import NewestFailures, RecordedCause, newest_failures, recorded_causes
+from opsdebug_ci.store.memory.causes import NewestFailures, RecordedCause, newest_failures, recorded_causes
 
 LISTED_NEXT = 3
 """Replays offered below a list."""

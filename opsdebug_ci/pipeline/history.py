@@ -24,8 +24,8 @@ from opsdebug_ci.pipeline.history_words import drift_told, told
 from opsdebug_ci.regress.history import SeriesHistory, SeriesReading, read_series
 from opsdebug_ci.regress.ranks import Sample
 from opsdebug_ci.regress.rule import FAMILY_ALARMS
-from opsdebug_ci.store.machines import comparable_runs
-from opsdebug_ci.store.series import ProbeTime, SeriesRun, accepted_levels, stored_series
+from opsdebug_ci.store.memory.machines import comparable_runs
+from opsdebug_ci.store.memory.series import ProbeTime, SeriesRun, accepted_levels, stored_series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

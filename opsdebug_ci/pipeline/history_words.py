@@ -10,7 +10,7 @@ from opsdebug_ci.regress.drift import Drift
 from opsdebug_ci.regress.history import SeriesReading
 from opsdebug_ci.regress.prediction import FEWEST_RUNS
 from opsdebug_ci.regress.wording import share
-from opsdebug_ci.store.series import SeriesRun
+from opsdebug_ci.store.memory.series import SeriesRun
 
 SHORT_HASH = 7
 """Digits of a commit in a sentence."""

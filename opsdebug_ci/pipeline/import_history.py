@@ -21,12 +21,12 @@ from opsdebug_ci.model import Machine, Revision, RunDocument, RunRecord, Stage, 
 from opsdebug_ci.model.document import RUN_SCHEMA
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.run import CiContext
-from opsdebug_ci.store.backend import Told, untold
 from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.files.inventory import take_inventory
 from opsdebug_ci.store.identity import ENTROPY_BYTES, new_run_id
 from opsdebug_ci.store.imports.history import LeftOut, SourceMachine, SourceRun
 from opsdebug_ci.store.imports.registry import AUTO, read_history
-from opsdebug_ci.store.inventory import take_inventory
+from opsdebug_ci.store.places.backend import Told, untold
 
 KEY_PREFIX = "imported:"
 """What the machine key of an imported run begins with; none of ours does."""

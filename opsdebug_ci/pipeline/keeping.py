@@ -17,9 +17,9 @@ from opsdebug_ci.github import artifact_of
 from opsdebug_ci.model import Calibration, OperatorSource, RunDocument
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, work_tree
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.bundles import stored_bytes
+from opsdebug_ci.store.places.backends import open_store
 
 UNSENT = "unsent"
 """Store beside the configuration for runs that could not be stored where they belong."""

@@ -28,8 +28,8 @@ from opsdebug_ci.pipeline.speed_question import SpeedQuestion
 from opsdebug_ci.pipeline.workbench import workbench
 from opsdebug_ci.plan.commit_order import is_within
 from opsdebug_ci.regress.alarm_bound import one_sidedness
-from opsdebug_ci.store.alarms import directions
-from opsdebug_ci.store.history import accepted_commits
+from opsdebug_ci.store.memory.alarms import directions
+from opsdebug_ci.store.memory.history import accepted_commits
 
 COMPARISON, PROFILE = "comparison", "profile"
 """Sections of the journal; each is kept as a whole, under its own name, once it is complete."""

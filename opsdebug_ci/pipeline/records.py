@@ -12,9 +12,9 @@ from pathlib import Path
 
 from opsdebug_ci.errors import StoreError, StoreUnreachableError
 from opsdebug_ci.plan import Configuration
-from opsdebug_ci.store.backend import Told, untold
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.places.backend import Told, untold
+from opsdebug_ci.store.places.backends import open_store
 
 NO_RECORDS = Path("/dev/null/no-store")
 """Where nothing is, and nothing can be: what is asked there has no answer, as in a store that does not exist yet."""

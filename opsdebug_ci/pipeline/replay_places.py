@@ -19,7 +19,7 @@ from opsdebug_ci.pipeline.records import NO_RECORDS, configured_store, read_reco
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.bundles import only_match, stored_bytes
-from opsdebug_ci.store.elsewhere import bundles_elsewhere
+from opsdebug_ci.store.memory.elsewhere import bundles_elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,17 +13,17 @@ from opsdebug_ci.errors import StoreError, UsageError
 from opsdebug_ci.model.baselines import StoredRunRow
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.pipeline.writing import check_may_write
-from opsdebug_ci.store.backend import Mirror, Told, untold
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.compaction import Compaction, CompactionRules, compact
-from opsdebug_ci.store.inventory import take_inventory
-from opsdebug_ci.store.layout import read_bundle_path
-from opsdebug_ci.store.mirroring import COPYING
-from opsdebug_ci.store.overview import stored_runs
-from opsdebug_ci.store.pruning import Pruning, prune
-from opsdebug_ci.store.retention import Limits, Retention, retention
-from opsdebug_ci.store.transfer import Transfer, transfer
+from opsdebug_ci.store.files.inventory import take_inventory
+from opsdebug_ci.store.files.layout import read_bundle_path
+from opsdebug_ci.store.places.backend import Mirror, Told, untold
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.mirroring import COPYING
+from opsdebug_ci.store.upkeep.compaction import Compaction, CompactionRules, compact
+from opsdebug_ci.store.upkeep.overview import stored_runs
+from opsdebug_ci.store.upkeep.pruning import Pruning, prune
+from opsdebug_ci.store.upkeep.retention import Limits, Retention, retention
+from opsdebug_ci.store.upkeep.transfer import Transfer, transfer
 
 NAME_BYTES = 4
 """Random bytes in the names of packs: they follow the day, and two compactions of one day must not meet in a name."""

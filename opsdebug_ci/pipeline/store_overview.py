@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from opsdebug_ci.errors import StoreError, UsageError
 from opsdebug_ci.model.baselines import BASELINES_SCHEMA, BaselinesDocument
-from opsdebug_ci.store.backend import Told, untold
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.inventory import Inventory, entries_below, take_inventory
-from opsdebug_ci.store.layout import read_bundle_path
-from opsdebug_ci.store.marker import read_format_version
-from opsdebug_ci.store.overview import StoredRuns, stored_runs, table_sizes
+from opsdebug_ci.store.files.inventory import Inventory, entries_below, take_inventory
+from opsdebug_ci.store.files.layout import read_bundle_path
+from opsdebug_ci.store.places.backend import Told, untold
+from opsdebug_ci.store.places.marker import read_format_version
+from opsdebug_ci.store.upkeep.overview import StoredRuns, stored_runs, table_sizes
 
 SHOWN = 5
 """Runs that an ambiguous prefix lists."""

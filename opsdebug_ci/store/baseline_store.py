@@ -14,12 +14,12 @@ from typing import NoReturn, final
 from opsdebug_ci.errors import BundleError, StoreError
 from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.backend import Backend, Mirror, StoreFile, Told, untold
 from opsdebug_ci.store.bundles import checked_bytes, only_match
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.encoding import encode_acceptance, encode_run
-from opsdebug_ci.store.layout import RUN_ID, bundle_path, read_bundle_path
-from opsdebug_ci.store.recall import newest, recall
+from opsdebug_ci.store.files.encoding import encode_acceptance, encode_run
+from opsdebug_ci.store.files.layout import RUN_ID, bundle_path, read_bundle_path
+from opsdebug_ci.store.files.recall import newest, recall
+from opsdebug_ci.store.places.backend import Backend, Mirror, StoreFile, Told, untold
 
 NOWHERE = "it was not kept: too large for this store, and the run had no artifact"
 """Where a bundle is that nothing holds."""

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import Table, sql_type
-from opsdebug_ci.store.examples import EXAMPLES
-from opsdebug_ci.store.layout import PARTITION
-from opsdebug_ci.store.macros import MACROS, Macro
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.files.layout import PARTITION
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
-from opsdebug_ci.store.views import DERIVED_VIEWS
+from opsdebug_ci.store.sql.examples import EXAMPLES
+from opsdebug_ci.store.sql.macros import MACROS, Macro
+from opsdebug_ci.store.sql.query import query
+from opsdebug_ci.store.sql.views import DERIVED_VIEWS
 
 BEGIN = "<!-- generated from opsdebug_ci/store: begin -->"
 END = "<!-- generated from opsdebug_ci/store: end -->"

@@ -27,8 +27,8 @@ from store_documents import run_document
 
 from opsdebug_ci.bundle.durable import write_durably
 from opsdebug_ci.model import RunDocument
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.places.backends import open_store
 
 ROUNDS = 15
 CASES = 1_000

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 
 from store_documents import run_document
 
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 ROUNDS = 20
 BUDGETS_S = {"opsdebug --help": 0.15, "opsdebug sql 'select 1'": 0.5}

@@ -25,13 +25,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 
 from store_documents import run_document
 
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.contents import PackHead
-from opsdebug_ci.store.encoding import encode_table, facts_of, file_of
-from opsdebug_ci.store.heads import head_metadata
-from opsdebug_ci.store.packing import ROW_GROUP, in_order
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.files.contents import PackHead
+from opsdebug_ci.store.files.encoding import encode_table, facts_of, file_of
+from opsdebug_ci.store.files.heads import head_metadata
+from opsdebug_ci.store.files.packing import ROW_GROUP, in_order
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.tables import runs, timings
 
 OPERATORS = ("softmax", *(f"operator_number_{n:02}" for n in range(1, 30)))

@@ -19,7 +19,7 @@ from store_packs import with_bundle
 from opsdebug_ci.cli import outcome
 from opsdebug_ci.model.baselines import BASELINES_SCHEMA, BaselinesDocument
 from opsdebug_ci.model.wire import from_json
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 Told = Callable[..., tuple[int, str, str]]
 

@@ -16,7 +16,7 @@ from branch_remotes import BRANCH, Forge
 from store_documents import run_document
 
 from opsdebug_ci.cli import outcome
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 Told = Callable[..., tuple[int, str, str]]
 

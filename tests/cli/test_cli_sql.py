@@ -21,7 +21,7 @@ from store_documents import run_document
 
 from opsdebug_ci.cli import outcome
 from opsdebug_ci.cli.answer_text import csv_text, json_text, table_text
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 Sql = Callable[..., tuple[int, bytes, str]]
 

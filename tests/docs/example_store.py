@@ -47,8 +47,8 @@ from opsdebug_ci.model.speed import (
     Round,
     SpeedVerdict,
 )
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 
 SMALL = Machine(
     key="m-small",

@@ -16,9 +16,9 @@ import polars as pl
 import pytest
 from example_store import fill
 
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.compaction import CompactionRules, compact
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
 
 PAGE = (Path(__file__).parents[2] / "docs/store.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

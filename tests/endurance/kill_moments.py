@@ -24,7 +24,7 @@ from cli_notation import await_none_in  # noqa: E402 - found through the path ab
 from pipeline_notation import WRONG, repository  # noqa: E402 - as above
 from store_wholeness import broken_bundles, broken_parts  # noqa: E402 - as above
 
-from opsdebug_ci.store.query import query  # noqa: E402 - as above
+from opsdebug_ci.store.sql.query import query  # noqa: E402 - as above
 
 COMMAND = (sys.executable, "-m", "opsdebug_ci", "ci", "--stage", "smoke")
 

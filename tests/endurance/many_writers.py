@@ -28,14 +28,14 @@ sys.path[:0] = [str(HERE.parent / "store"), str(HERE.parents[1])]
 from branch_remotes import BRANCH, Forge, WatchedGit  # noqa: E402 - found through the path above
 from object_servers import KEY, SECRET, Answer, Storage, in_front, running  # noqa: E402 - as above
 
-from opsdebug_ci.store.backends import open_store  # noqa: E402 - as above
-from opsdebug_ci.store.query import query  # noqa: E402 - as above
+from opsdebug_ci.store.places.backends import open_store  # noqa: E402 - as above
+from opsdebug_ci.store.sql.query import query  # noqa: E402 - as above
 
 WRITER = """
 import hashlib, os, sys, time
 from dataclasses import replace
 from store_documents import run_document
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 location, name, runs = sys.argv[1:]
 store = open_store(location, environ=os.environ)

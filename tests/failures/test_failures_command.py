@@ -14,7 +14,7 @@ from opsdebug_ci.bundle.manifest import manifest_bytes
 from opsdebug_ci.cli import outcome
 from opsdebug_ci.model import MemoryReading, ProcessFacts, Role, Side
 from opsdebug_ci.model.vocabulary import Phase
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 LARGE = replace(CASE, dims={"M": 30, "N": 40})
 

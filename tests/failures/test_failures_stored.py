@@ -18,8 +18,8 @@ from opsdebug_ci.model.failure_list import CauseState, FailuresDocument
 from opsdebug_ci.pipeline.failures import list_failures, show_failure
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.report import encode, failures_text, schema_text
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.encoding import encode_rows
+from opsdebug_ci.store.files.encoding import encode_rows
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.tables import acceptances
 
 NOW = datetime(2026, 12, 1, tzinfo=timezone.utc)

@@ -160,14 +160,16 @@ def test_a_missing_event_file_is_said(tmp_path: Path) -> None:
 def test_the_context_names_job_stage_shard_and_attempt(tmp_path: Path) -> None:
     environ = job(tmp_path, "pull_request", pull_request())
     assert ci_context(environ, stage=Stage.SMOKE, shard="2/8") == CiContext(
-        key="acme/kernels/1658821493/smoke-job/smoke@2of8", attempt=2, event="pull_request", pull_request=7, recording=False
+        key="acme/kernels/1658821493/smoke-job/smoke@2of8",
+        attempt=2,
+        event="pull_request",
+        pull_request=7,
+        recording=False,
     )
     assert ci_context(environ, stage=Stage.FULL).key == "acme/kernels/1658821493/smoke-job/full"
 
 
 def test_legs_are_told_apart_by_operators_and_by_what_the_workflow_says() -> None:
     environ = {"GITHUB_RUN_ID": "7", "GITHUB_REPOSITORY": "acme/kernels", "GITHUB_JOB": "test", "OPSDEBUG_LEG": "tf32"}
-    assert ci_context(environ, stage=Stage.FULL, operators=("gelu", "soft*")).key == (
-        "/7/test/full[gelu,soft*]#tf32"
-    )
+    assert ci_context(environ, stage=Stage.FULL, operators=("gelu", "soft*")).key == ("/7/test/full[gelu,soft*]#tf32")
     assert ci_context(environ | {"OPSDEBUG_LEG": "a b"}, stage=Stage.FULL).key == "/7/test/full"

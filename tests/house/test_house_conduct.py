@@ -50,7 +50,7 @@ OTHER_ERRORS = {
     "worker.timed_case": {"NotTimed": "a fact about a case, no error"},
     "worker.references": {"NotLiftable": "a fact about a reference, no error"},
     "worker.watched_runs": {"Inconstant": "a fact about a reference, no error"},
-    "store.directory": {"NotADirectoryError": "told by the handler of every other reason not to write there"},
+    "store.places.directory": {"NotADirectoryError": "told by the handler of every other reason not to write there"},
     "cli": {"SystemExit": "the end of the process"},
     "cli.report": {"BadParameter": "click's own, for a wrong option"},
 }

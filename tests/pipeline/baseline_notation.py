@@ -30,7 +30,7 @@ from opsdebug_ci.pipeline.baseline import recorded_baseline
 from opsdebug_ci.pipeline.trigger import trigger_of
 from opsdebug_ci.pipeline.verification import Baseline
 from opsdebug_ci.plan import read_revision
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 MACHINE = Machine(
     key="m1",

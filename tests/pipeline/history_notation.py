@@ -32,7 +32,7 @@ from opsdebug_ci.model.speed import (
     Round,
     SpeedVerdict,
 )
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 MACHINE = Machine(
     key="m1",

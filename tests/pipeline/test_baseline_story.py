@@ -10,7 +10,7 @@ from pathlib import Path
 from baseline_notation import Forge, Told
 
 from opsdebug_ci.plan.commit_tree import UNSHALLOW
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.sql.query import query
 
 PARENT = "the parent of the commit under test"
 MERGED = "the commit of main that the pull request was merged with for this test"

@@ -16,13 +16,13 @@ from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.pipeline import import_history as importing
 from opsdebug_ci.pipeline.import_history import ImportOutcome, import_history, run_document
 from opsdebug_ci.report import text
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.imports.registry import AUTO, read_history
 from opsdebug_ci.store.imports.registry import FORMATS as READ
-from opsdebug_ci.store.known import known_failures
-from opsdebug_ci.store.query import query
-from opsdebug_ci.store.series import stored_series
+from opsdebug_ci.store.memory.known import known_failures
+from opsdebug_ci.store.memory.series import stored_series
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 
 FOREIGN = Path(__file__).parents[1] / "store" / "foreign"
 PYTEST = FOREIGN / "pytest-benchmark-5.json"

@@ -17,8 +17,8 @@ from opsdebug_ci.bundle.place import BundlePlace
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.pipeline.keeping import UNSENT, keep_run
 from opsdebug_ci.pipeline.store_care import push_runs
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.verification import verify
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.upkeep.verification import verify
 
 
 def test_a_run_that_could_not_be_stored_is_kept_and_sent(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from opsdebug_ci.pipeline.ci import run_stage
 from opsdebug_ci.pipeline.run import run
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import Shard, parse_axes
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.sql.query import query
 
 
 def stage(project: Project, selection: Selection = SMOKE) -> RunDocument:

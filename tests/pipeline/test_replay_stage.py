@@ -34,10 +34,10 @@ from opsdebug_ci.pipeline.replay_stage import (
 )
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import Shard
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.encoding import encode_rows
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.files.encoding import encode_rows
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.tables import acceptances
 
 REPLAY = Selection(stage=Stage.REPLAY)

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 from opsdebug_ci.git.patience import Patience
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.branch import BranchBackend
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.branch import BranchBackend
 
 BRANCH = "opsdebug-baselines"
 

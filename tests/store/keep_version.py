@@ -20,10 +20,10 @@ from store_versions import VERSIONS, contents
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.git.command import answer
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.compaction import CompactionRules, compact
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.schema import FORMAT_VERSION
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
 
 BUNDLE = f"bundle of version {FORMAT_VERSION}\n".encode()
 

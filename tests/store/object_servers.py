@@ -18,9 +18,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.layout import bundle_path
-from opsdebug_ci.store.objects import ObjectBackend
+from opsdebug_ci.store.files.layout import bundle_path
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.objects import ObjectBackend
 
 DAY = "date=2026-11-29"
 

@@ -31,15 +31,15 @@ from branch_remotes import BRANCH, NOT_THE_PERSON, Forge  # noqa: E402 - found t
 from store_documents import run_document  # noqa: E402 - as above
 from store_packs import with_bundle  # noqa: E402 - as above
 
-from opsdebug_ci.store.backends import open_store  # noqa: E402 - as above
 from opsdebug_ci.store.baseline_store import BaselineStore  # noqa: E402 - as above
 from opsdebug_ci.store.column import StoredRun  # noqa: E402 - as above
-from opsdebug_ci.store.compaction import CompactionRules, compact  # noqa: E402 - as above
-from opsdebug_ci.store.encoding import encode_run  # noqa: E402 - as above
-from opsdebug_ci.store.pruning import prune  # noqa: E402 - as above
-from opsdebug_ci.store.query import query  # noqa: E402 - as above
-from opsdebug_ci.store.retention import Limits, retention  # noqa: E402 - as above
-from opsdebug_ci.store.verification import Severity, verify  # noqa: E402 - as above
+from opsdebug_ci.store.files.encoding import encode_run  # noqa: E402 - as above
+from opsdebug_ci.store.places.backends import open_store  # noqa: E402 - as above
+from opsdebug_ci.store.sql.query import query  # noqa: E402 - as above
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact  # noqa: E402 - as above
+from opsdebug_ci.store.upkeep.pruning import prune  # noqa: E402 - as above
+from opsdebug_ci.store.upkeep.retention import Limits, retention  # noqa: E402 - as above
+from opsdebug_ci.store.upkeep.verification import Severity, verify  # noqa: E402 - as above
 
 CASES = 3
 """Of each run."""

@@ -15,15 +15,15 @@ from object_servers import Storage
 from store_documents import run_document
 
 from opsdebug_ci.model import RunDocument
-from opsdebug_ci.store.backend import Backend
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.compaction import Compaction, CompactionRules, compact
-from opsdebug_ci.store.inventory import take_inventory
-from opsdebug_ci.store.packing import Selected, pack
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.files.inventory import take_inventory
+from opsdebug_ci.store.files.packing import Selected, pack
+from opsdebug_ci.store.places.backend import Backend
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.schema import TABLES
-from opsdebug_ci.store.views import VIEW_NAMES
+from opsdebug_ci.store.sql.query import query
+from opsdebug_ci.store.sql.views import VIEW_NAMES
+from opsdebug_ci.store.upkeep.compaction import Compaction, CompactionRules, compact
 
 TODAY = date(2026, 11, 30)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 
 _LACKING = """
     select r.id from runs r

@@ -27,9 +27,9 @@ from opsdebug_ci.pipeline.accepted_subject import subject_of
 from opsdebug_ci.pipeline.failures import list_failures
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.history import accepted_fingerprints
-from opsdebug_ci.store.series import accepted_levels
+from opsdebug_ci.store.memory.history import accepted_fingerprints
+from opsdebug_ci.store.memory.series import accepted_levels
+from opsdebug_ci.store.places.backends import open_store
 
 NOW = datetime(2026, 12, 1, 12, 30, tzinfo=timezone.utc)
 OPERATORS = ("add", "exp", "mul")

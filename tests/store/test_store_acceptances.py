@@ -15,11 +15,11 @@ from store_documents import run_document
 
 from opsdebug_ci.errors import InternalError, StoreError
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.encoding import encode_acceptance, encode_rows, rows_of
-from opsdebug_ci.store.history import acceptances_in_force, accepted_fingerprints, recorded_operators
-from opsdebug_ci.store.query import query
-from opsdebug_ci.store.series import accepted_levels
+from opsdebug_ci.store.files.encoding import encode_acceptance, encode_rows, rows_of
+from opsdebug_ci.store.memory.history import acceptances_in_force, accepted_fingerprints, recorded_operators
+from opsdebug_ci.store.memory.series import accepted_levels
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.tables import acceptances
 
 START = datetime(2026, 11, 1, tzinfo=timezone.utc)

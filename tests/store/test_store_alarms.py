@@ -14,8 +14,8 @@ from opsdebug_ci.model import RunDocument
 from opsdebug_ci.model.controls import ControlCount, count_controls
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import SpeedVerdict
-from opsdebug_ci.store.alarms import Directions, alarm_counts, directions
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.memory.alarms import Directions, alarm_counts, directions
+from opsdebug_ci.store.places.backends import open_store
 
 
 def controls(notation: str, run_id: str) -> RunDocument:

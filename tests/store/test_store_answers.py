@@ -18,10 +18,10 @@ import pytest
 from store_documents import full_document, run_document
 
 from opsdebug_ci.errors import QueryError, StoreError
-from opsdebug_ci.store.answers import GROUP_ROWS, ROWS_AT_A_TIME, answering, distinct, write_parquet
-from opsdebug_ci.store.attended import Attendant
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.answers import GROUP_ROWS, ROWS_AT_A_TIME, answering, distinct, write_parquet
+from opsdebug_ci.store.sql.attended import Attendant
+from opsdebug_ci.store.sql.query import query
 
 ENDLESS = "select count(*) from range(1000000000000000) where hash(range) = 7"
 """Takes longer than anybody waits, and no memory."""

@@ -15,13 +15,13 @@ from store_documents import CALIBRATION, run_document
 
 import opsdebug_ci
 from opsdebug_ci.errors import StoreError, StoreFormatError
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 
 WRITER = """
 import os, signal, sys
 from store_documents import CALIBRATION, run_document
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 store, mode, run_id, limit = open_store(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 seen = []
@@ -179,7 +179,7 @@ READ_ONLY_WRITER = """
 import os, sys
 from store_documents import run_document
 from opsdebug_ci.errors import StoreError
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 os.chdir(sys.argv[1])
 if os.geteuid() == 0:

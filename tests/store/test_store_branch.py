@@ -12,8 +12,8 @@ import pytest
 from branch_remotes import BRANCH, DAY, Forge, WatchedGit, paths_of, run_files
 
 from opsdebug_ci.errors import StoreError, StoreFormatError, StoreUnreachableError, UsageError
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.branch import BranchBackend
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.branch import BranchBackend
 from opsdebug_ci.store.schema import FORMAT_VERSION
 
 

@@ -26,8 +26,8 @@ from branch_remotes import (
 )
 
 from opsdebug_ci.errors import OpsdebugError, StoreError, UsageError
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.branch import BranchBackend
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.branch import BranchBackend
 
 CANARY = "ghs_canary0123456789"
 ENCODED = base64.b64encode(f"x-access-token:{CANARY}".encode()).decode()

@@ -18,8 +18,8 @@ from branch_remotes import BRANCH, BRISK, DAY, Forge, WatchedGit, paths_of, run_
 import opsdebug_ci
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.git.patience import Patience
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.branch import BranchBackend
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.branch import BranchBackend
 
 MOODY = """
 draw=$(od -An -N1 -tu1 /dev/urandom)
@@ -250,7 +250,7 @@ def test_the_first_pause_is_as_long_as_a_try_may_take() -> None:
     bounds: list[float] = []
     now = [0.0]
 
-    def draw(low: float, high: float) -> float:  # noqa: ARG001 - as `uniform`
+    def draw(low: float, high: float) -> float:
         bounds.append(high)
         return high
 

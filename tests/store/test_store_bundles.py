@@ -14,15 +14,15 @@ import pytest
 import opsdebug_ci
 from opsdebug_ci.bundle.archive import MOST_BYTES
 from opsdebug_ci.errors import BundleError, StoreFormatError, UsageError
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.places.backends import open_store
 
 DATA = b"a failure, as bytes"
 SHA256 = hashlib.sha256(DATA).hexdigest()
 
 WRITER = """
 import os, signal, sys
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 limit, seen = int(sys.argv[2]), []
 

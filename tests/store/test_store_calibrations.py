@@ -7,8 +7,8 @@ from pathlib import Path
 from store_documents import CALIBRATION, run_document
 
 from opsdebug_ci.model import Calibration
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 
 
 def test_every_probe_has_a_row_with_its_own_measure_and_the_clocks(tmp_path: Path) -> None:

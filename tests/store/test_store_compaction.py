@@ -34,12 +34,12 @@ from store_packs import (
 
 from opsdebug_ci.errors import StoreUnreachableError
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.compaction import CompactionRules, compact, files_of_sources
-from opsdebug_ci.store.inventory import take_inventory
-from opsdebug_ci.store.packing import Selected, pack
-from opsdebug_ci.store.query import query
-from opsdebug_ci.store.verification import verify
+from opsdebug_ci.store.files.inventory import take_inventory
+from opsdebug_ci.store.files.packing import Selected, pack
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact, files_of_sources
+from opsdebug_ci.store.upkeep.verification import verify
 
 
 @pytest.mark.parametrize("kind", ["directory", "branch", "bucket"])

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from store_documents import run_document
 
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.compaction import CompactionRules, compact
-from opsdebug_ci.store.contents import Contents, PackHead, packs_among, read_contents
-from opsdebug_ci.store.inventory import take_inventory
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.files.contents import Contents, PackHead, packs_among, read_contents
+from opsdebug_ci.store.files.inventory import take_inventory
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
 
 DAY, MONTH = "date=2026-11-29", "date=2026-11-01"
 

@@ -11,8 +11,8 @@ from store_documents import run_document
 from opsdebug_ci.errors import BundleError, UsageError
 from opsdebug_ci.pipeline.replay_places import named_bundles
 from opsdebug_ci.plan import Configuration
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import StoredRun
+from opsdebug_ci.store.places.backends import open_store
 
 SHA256 = "ab" * 32
 PLACE = "artifacts of https://github.com/o/r/actions/runs/7, attempt 1"

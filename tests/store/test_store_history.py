@@ -7,9 +7,9 @@ from pathlib import Path
 
 from store_documents import run_document
 
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.encoding import encode_rows
-from opsdebug_ci.store.history import accepted_fingerprints, first_seen
+from opsdebug_ci.store.files.encoding import encode_rows
+from opsdebug_ci.store.memory.history import accepted_fingerprints, first_seen
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.tables import acceptances
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opsdebug_ci.errors import InternalError
-from opsdebug_ci.store.encoding import RUN_ID
+from opsdebug_ci.store.files.encoding import RUN_ID
 from opsdebug_ci.store.identity import new_run_id
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=timezone.utc)

@@ -14,7 +14,7 @@ from opsdebug_ci.model import OperatorSource
 from opsdebug_ci.pipeline.keeping import check_target, portable
 from opsdebug_ci.pipeline.records import NO_RECORDS, read_records
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.sql.query import query
 
 
 def test_operators_are_where_they_are_in_the_repository(tmp_path: Path) -> None:

@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from store_documents import run_document
 
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.contents import LiveFile, PackHead
-from opsdebug_ci.store.encoding import encode_run, encode_table, facts_of, file_of
-from opsdebug_ci.store.heads import FileFault, head_metadata
-from opsdebug_ci.store.kept_files import KeptFiles
-from opsdebug_ci.store.layout import TablePath
-from opsdebug_ci.store.query import query
-from opsdebug_ci.store.table_file import Expected, OpenedFile, TableReader
+from opsdebug_ci.store.files.contents import LiveFile, PackHead
+from opsdebug_ci.store.files.encoding import encode_run, encode_table, facts_of, file_of
+from opsdebug_ci.store.files.heads import FileFault, head_metadata
+from opsdebug_ci.store.files.kept_files import KeptFiles
+from opsdebug_ci.store.files.layout import TablePath
+from opsdebug_ci.store.files.table_file import Expected, OpenedFile, TableReader
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.tables import accuracy, runs
-from opsdebug_ci.store.verification import verify
+from opsdebug_ci.store.upkeep.verification import verify
 
 COUNT = "select count(distinct run_id) from accuracy"
 

@@ -15,13 +15,13 @@ from store_documents import run_document
 from store_wholeness import broken_parts
 
 import opsdebug_ci
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 WRITER = """
 import hashlib, sys
 from dataclasses import replace
 from store_documents import run_document
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.places.backends import open_store
 
 store = open_store(sys.argv[1])
 print("ready", flush=True)

@@ -9,8 +9,8 @@ import pytest
 from store_documents import run_document
 
 from opsdebug_ci.model import Blame, Cause, Finding, Group, KnownFailures, OlderFailure, Stage
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.known import known_failures
+from opsdebug_ci.store.memory.known import known_failures
+from opsdebug_ci.store.places.backends import open_store
 
 
 def history(store: Path, *runs: str, **facts: object) -> None:

@@ -9,9 +9,9 @@ import pytest
 from store_documents import CALIBRATION, run_document
 
 from opsdebug_ci.errors import StoreError, UsageError
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.compaction import CompactionRules, compact
-from opsdebug_ci.store.directory import DirectoryBackend
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.directory import DirectoryBackend
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
 
 
 def test_latest_is_the_newest_day_then_the_newest_id(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from opsdebug_ci.model import Machine, Stage
 from opsdebug_ci.model.comparability import KEY_FACTS, OLDER, differences, machine_key
 from opsdebug_ci.model.history import ComparableRuns, LeftOut
 from opsdebug_ci.model.performance import PerformanceDocument
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.comparability import fact_text
 from opsdebug_ci.store.machine_columns import MACHINE_COLUMNS, machine_columns, read_machine
-from opsdebug_ci.store.machines import comparable_runs
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.memory.comparability import fact_text
+from opsdebug_ci.store.memory.machines import comparable_runs
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 
 BLANK = replace(
     MACHINE,

@@ -13,10 +13,10 @@ from store_performance import comparison_run, performance
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model import RunDocument, Stage
 from opsdebug_ci.model.performance import PerformanceDocument
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.compaction import CompactionRules, compact
-from opsdebug_ci.store.macros import MACROS, Macro
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.macros import MACROS, Macro
+from opsdebug_ci.store.sql.query import query
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
 
 PUSH = {"event": "push", "key": ""}
 

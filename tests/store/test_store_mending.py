@@ -16,12 +16,12 @@ from opsdebug_ci.cli.progress import Silent
 from opsdebug_ci.pipeline.store_care import what_may_go
 from opsdebug_ci.pipeline.store_overview import show_store
 from opsdebug_ci.pipeline.world import World
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.compaction import compact
-from opsdebug_ci.store.retention import Limits
-from opsdebug_ci.store.verification import verify
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.upkeep.compaction import compact
+from opsdebug_ci.store.upkeep.retention import Limits
+from opsdebug_ci.store.upkeep.verification import verify
 
 TODAY = date(2026, 11, 30)
 

@@ -15,9 +15,9 @@ import pytest
 
 import opsdebug_ci
 from opsdebug_ci.errors import StoreError, StoreUnreachableError
-from opsdebug_ci.store.backend import StoreEntry
-from opsdebug_ci.store.cache import cache_directory, store_place
-from opsdebug_ci.store.mirroring import LEFT_S, mended, mirrored, synchronise, synchronised_at
+from opsdebug_ci.store.places.backend import StoreEntry
+from opsdebug_ci.store.places.cache import cache_directory, store_place
+from opsdebug_ci.store.places.mirroring import LEFT_S, mended, mirrored, synchronise, synchronised_at
 
 DAY = "date=2026-11-29"
 MARKER = "opsdebug-store.json"
@@ -131,9 +131,9 @@ def test_without_locks_a_store_elsewhere_is_told_and_nothing_else_fails(tmp_path
     code = (
         "import sys; sys.modules['fcntl'] = None\n"
         "from pathlib import Path\n"
-        "import opsdebug_ci.store.objects, opsdebug_ci.store.branch\n"
+        "import opsdebug_ci.store.places.objects, opsdebug_ci.store.places.branch\n"
         "from opsdebug_ci.errors import EnvironmentLimitError\n"
-        "from opsdebug_ci.store.mirroring import synchronise\n"
+        "from opsdebug_ci.store.places.mirroring import synchronise\n"
         "try:\n    synchronise(list, list, Path(sys.argv[1]))\n"
         "except EnvironmentLimitError as error:\n    print(error)\n"
     )
@@ -237,8 +237,8 @@ def test_one_process_at_a_time_and_the_next_lists_what_is_there_then(tmp_path: P
 PULLER = """
 import sys
 from pathlib import Path
-from opsdebug_ci.store.backend import StoreEntry
-from opsdebug_ci.store.mirroring import synchronise
+from opsdebug_ci.store.places.backend import StoreEntry
+from opsdebug_ci.store.places.mirroring import synchronise
 
 paths = [f"{table}/date=2026-11-29/run{number}.parquet" for table in ("accuracy", "runs") for number in range(400)]
 files = {path: path.encode() for path in ["opsdebug-store.json", *paths]}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.store.object_location import ObjectAccess, read_access, read_location
+from opsdebug_ci.store.places.object_location import ObjectAccess, read_access, read_location
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from object_servers import DAY, Storage, in_front, run_files
 
 import opsdebug_ci
 from opsdebug_ci.errors import StoreError, StoreFormatError
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.layout import MARKER
-from opsdebug_ci.store.objects import PROBE, ObjectBackend
+from opsdebug_ci.store.files.layout import MARKER
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.objects import PROBE, ObjectBackend
 
 WRITERS, RUNS_EACH = 6, 5
 

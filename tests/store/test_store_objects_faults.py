@@ -13,9 +13,9 @@ import pytest
 from object_servers import DAY, KEY, SECRET, TOKEN, Answer, Front, Rule, Storage, in_front, run_files, running
 
 from opsdebug_ci.errors import StoreError, StoreUnreachableError
-from opsdebug_ci.store.backend import StoreFile
-from opsdebug_ci.store.object_faults import Fault, fault_of
-from opsdebug_ci.store.objects import ObjectBackend
+from opsdebug_ci.store.places.backend import StoreFile
+from opsdebug_ci.store.places.object_faults import Fault, fault_of
+from opsdebug_ci.store.places.objects import ObjectBackend
 
 SLOW_DOWN = Answer(status=503, code="SlowDown", message="Please reduce your request rate")
 CUT = Answer(status=0)
@@ -167,7 +167,7 @@ def test_without_a_way_there_the_last_copy_answers_and_says_so(front: Front, tmp
 
 def test_the_client_library_is_loaded_when_it_is_used() -> None:
     program = (
-        "import sys; from opsdebug_ci.store.objects import ObjectBackend; ObjectBackend('s3://bucket/x', {});"
+        "import sys; from opsdebug_ci.store.places.objects import ObjectBackend; ObjectBackend('s3://bucket/x', {});"
         "print([name for name in sys.modules if name in ('pyarrow.fs', 'pyarrow._s3fs')])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)

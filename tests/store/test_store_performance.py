@@ -17,11 +17,11 @@ from opsdebug_ci.model import RunDocument
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import Comparing
 from opsdebug_ci.regress.alarm_bound import alarm_bound
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.encoding import READ_BACK, decode_run, encode_run, rows_of
-from opsdebug_ci.store.examples import EXAMPLES
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.files.encoding import READ_BACK, decode_run, encode_run, rows_of
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.examples import EXAMPLES
+from opsdebug_ci.store.sql.query import query
 
 
 def stored(document: RunDocument) -> RunDocument:

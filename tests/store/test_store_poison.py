@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 from store_documents import run_document
 
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.compaction import CompactionRules, compact
-from opsdebug_ci.store.contents import PackHead
-from opsdebug_ci.store.dataset import store_rows
-from opsdebug_ci.store.encoding import encode_rows, encode_table, facts_of, file_of
-from opsdebug_ci.store.heads import head_metadata
-from opsdebug_ci.store.inventory import take_inventory
-from opsdebug_ci.store.query import query
-from opsdebug_ci.store.soundness import MOST_GROUP_BYTES, MOST_GROUP_ROWS, MOST_GROUPS, footer_fault, schema_fault
+from opsdebug_ci.store.files.contents import PackHead
+from opsdebug_ci.store.files.dataset import store_rows
+from opsdebug_ci.store.files.encoding import encode_rows, encode_table, facts_of, file_of
+from opsdebug_ci.store.files.heads import head_metadata
+from opsdebug_ci.store.files.inventory import take_inventory
+from opsdebug_ci.store.files.soundness import MOST_GROUP_BYTES, MOST_GROUP_ROWS, MOST_GROUPS, footer_fault, schema_fault
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.tables import accuracy, runs
-from opsdebug_ci.store.verification import Severity, verify
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
+from opsdebug_ci.store.upkeep.verification import Severity, verify
 
 TODAY = date(2026, 11, 30)
 DAY = "date=2026-11-29"
@@ -468,8 +468,8 @@ OUTSIDE = """
 import os, sys
 from pathlib import Path
 root, outside = Path(sys.argv[1]).resolve(), []
-from opsdebug_ci.store.query import query
-import opsdebug_ci.store.recall, encodings.idna, pyarrow.vendored.version
+from opsdebug_ci.store.sql.query import query
+import opsdebug_ci.store.files.recall, encodings.idna, pyarrow.vendored.version
 query(root, "select * from accuracy")
 watched = []
 EVENTS = ("open", "os.listdir", "os.scandir", "subprocess.Popen", "socket.connect", "os.rename", "os.remove")

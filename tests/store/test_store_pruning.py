@@ -23,13 +23,13 @@ from store_packs import (
 )
 
 from opsdebug_ci.model import RunDocument
-from opsdebug_ci.store.backend import Backend, Mirror, StoreEntry, StoreFile, Told, untold
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.layout import read_bundle_path
-from opsdebug_ci.store.pruning import Pruning, prune
-from opsdebug_ci.store.retention import Retention
-from opsdebug_ci.store.verification import verify
+from opsdebug_ci.store.files.layout import read_bundle_path
+from opsdebug_ci.store.places.backend import Backend, Mirror, StoreEntry, StoreFile, Told, untold
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.upkeep.pruning import Pruning, prune
+from opsdebug_ci.store.upkeep.retention import Retention
+from opsdebug_ci.store.upkeep.verification import verify
 
 
 def pruned(backend: Backend, runs: str, *bundles: str, entropy: str = "ff") -> Pruning:

@@ -15,11 +15,11 @@ from store_documents import CALIBRATION, MACHINE, full_document, run_document
 from store_performance import calm, performance, with_controls
 
 from opsdebug_ci.errors import QueryError, StoreError
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.examples import EXAMPLES, ExampleQuery
-from opsdebug_ci.store.query import TableListing, query, tables
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.schema import TABLES
-from opsdebug_ci.store.views import VIEW_NAMES
+from opsdebug_ci.store.sql.examples import EXAMPLES, ExampleQuery
+from opsdebug_ci.store.sql.query import TableListing, query, tables
+from opsdebug_ci.store.sql.views import VIEW_NAMES
 
 
 @pytest.fixture
@@ -396,7 +396,7 @@ def test_a_refusal_says_what_was_wanted(store: Path) -> None:
     ("sql", "message"),
     [
         ("", "got no statement; wanted one SELECT"),
-        ("select 1; select 2", "got SELECT and SELECT statement; wanted one SELECT"),
+        ("select 1; select 2", "got 2 SELECTs; wanted one at a time"),
         ("selekt 1", "syntax error"),
         ("select operater from accuracy", '"operater" not found'),
         ("select * from accuracies", "accuracies does not exist"),

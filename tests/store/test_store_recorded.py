@@ -15,11 +15,11 @@ from store_documents import run_document
 from opsdebug_ci.model import RunDocument, Stage
 from opsdebug_ci.model.baseline import Ancestor, Recorded
 from opsdebug_ci.plan.baseline_commit import nearest_record
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.known import known_failures
-from opsdebug_ci.store.macros import BASELINE_FOR
-from opsdebug_ci.store.recorded import recorded
+from opsdebug_ci.store.memory.known import known_failures
+from opsdebug_ci.store.memory.recorded import recorded
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.macros import BASELINE_FOR
 from opsdebug_ci.store.tables import runs
 
 HISTORIES, COMMITS = 12, 9

@@ -8,9 +8,9 @@ import pytest
 from object_servers import Storage
 
 from opsdebug_ci.errors import StoreError, UsageError
-from opsdebug_ci.store.backend import Backend, StoreFile
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.directory import DirectoryBackend
+from opsdebug_ci.store.places.backend import Backend, StoreFile
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.directory import DirectoryBackend
 
 DAY = "date=2026-11-29"
 

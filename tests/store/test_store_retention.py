@@ -11,9 +11,9 @@ from store_documents import MACHINE, run_document
 from store_packs import filled, sha256_of, single, with_bundle
 
 from opsdebug_ci.model import Cause, Group, Stage
-from opsdebug_ci.store.backends import open_store
-from opsdebug_ci.store.layout import read_bundle_path
-from opsdebug_ci.store.retention import Limits, Retention, StoredSize, beyond, retention
+from opsdebug_ci.store.files.layout import read_bundle_path
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.upkeep.retention import Limits, Retention, StoredSize, beyond, retention
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=timezone.utc)
 

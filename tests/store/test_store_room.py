@@ -16,11 +16,11 @@ from store_packs import TODAY, documents, filled, packed, visible
 
 from opsdebug_ci.bundle.durable import TEMPORARY_PREFIX
 from opsdebug_ci.errors import StoreError
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.pruning import prune
-from opsdebug_ci.store.retention import Retention
-from opsdebug_ci.store.verification import verify
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.upkeep.pruning import prune
+from opsdebug_ci.store.upkeep.retention import Retention
+from opsdebug_ci.store.upkeep.verification import verify
 
 DISK_BYTES = 512 * 1024
 """Of the small disk: two runs fit, and what is made of them."""

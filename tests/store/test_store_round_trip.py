@@ -14,9 +14,9 @@ from store_documents import CALIBRATION, accuracy, full_document, observation, r
 
 from opsdebug_ci.errors import InternalError
 from opsdebug_ci.model import ObservationDocument, OutputDocument
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.encoding import encode_rows, encode_run
+from opsdebug_ci.store.files.encoding import encode_rows, encode_run
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.struct import evidence_text, read_evidence
 

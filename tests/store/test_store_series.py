@@ -15,9 +15,9 @@ from store_performance import comparison_run
 from opsdebug_ci.model import Calibration, Stage
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import Comparing, ComparisonRun, LaunchTime, Round
-from opsdebug_ci.store.backends import open_store
+from opsdebug_ci.store.memory.series import ProbeTime, accepted_levels, stored_series
+from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.schema import TABLES
-from opsdebug_ci.store.series import ProbeTime, accepted_levels, stored_series
 
 NOW = datetime(2026, 12, 1, tzinfo=timezone.utc)
 

@@ -14,7 +14,7 @@ from store_performance import any_value
 
 from opsdebug_ci.model import Calibration, ObservationDocument, RunDocument
 from opsdebug_ci.store.column import StoredRun
-from opsdebug_ci.store.encoding import READ_BACK, decode_run, encode_run, rows_of
+from opsdebug_ci.store.files.encoding import READ_BACK, decode_run, encode_run, rows_of
 from opsdebug_ci.store.schema import TABLES
 
 WHOLE = StoredRun(

@@ -16,10 +16,10 @@ from store_packs import TODAY, packed, recorded_anew, sha256_of, single, visible
 
 from opsdebug_ci.errors import StoreError
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.baseline_store import BaselineStore
-from opsdebug_ci.store.transfer import ABSENT, TOO_LARGE, Transfer, transfer
-from opsdebug_ci.store.verification import verify
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.upkeep.transfer import ABSENT, TOO_LARGE, Transfer, transfer
+from opsdebug_ci.store.upkeep.verification import verify
 
 
 @pytest.fixture

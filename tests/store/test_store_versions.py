@@ -14,16 +14,16 @@ from store_documents import run_document
 from store_versions import KeptVersion, covers, kept_versions, read_kept
 
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.store.backends import open_store
 from opsdebug_ci.store.column import Table
-from opsdebug_ci.store.compaction import CompactionRules, compact
-from opsdebug_ci.store.examples import EXAMPLES
-from opsdebug_ci.store.macros import MACROS
-from opsdebug_ci.store.marker import read_format_version
-from opsdebug_ci.store.query import query
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.marker import read_format_version
 from opsdebug_ci.store.schema import FORMAT_VERSION, TABLES
+from opsdebug_ci.store.sql.examples import EXAMPLES
+from opsdebug_ci.store.sql.macros import MACROS
+from opsdebug_ci.store.sql.query import query
+from opsdebug_ci.store.sql.views import DERIVED_VIEWS
 from opsdebug_ci.store.tables.acceptances import read_acceptance
-from opsdebug_ci.store.views import DERIVED_VIEWS
+from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
 
 GIVEN, OTHERWISE = {"moment": "now()"}, "'add'"
 """What a macro's parameter is given."""

@@ -96,9 +96,7 @@ COLUMNS = (
     Column(name="attempt", type=INTEGER, comment="attempt of that job, from 1; 0 outside CI"),
     Column(name="event", type=TEXT, comment="triggering event; empty outside CI"),
     Column(name="pull_request", type=INTEGER, comment="number of the pull request; null when there is none"),
-    Column(
-        name="recording", type=FLAG, comment="it may be a baseline, by its event; null: outside CI, or older"
-    ),
+    Column(name="recording", type=FLAG, comment="it may be a baseline, by its event; null: outside CI, or older"),
     Column(name="stage", type=TEXT, comment="smoke, full, replay, or run when cases were picked by hand"),
     Column(name="ci_stage", type=TEXT, comment="stage when `opsdebug ci` made the run; null otherwise"),
     Column(name="commit", type=TEXT, comment="full hash of the commit under test; empty outside a git repository"),

@@ -1,0 +1,1 @@
+"""What a store is made of: names, packs, what counts, Parquet in and out."""

@@ -1,0 +1,1 @@
+"""What the store remembers, asked by the rest of the program."""

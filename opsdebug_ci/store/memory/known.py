@@ -1,0 +1,66 @@
+"""Which failures are already recorded at a baseline commit: what `gate = "new"` compares with.
+
+Decides where the record of an operator, and of a case, is found: at the nearest recorded commit that ran it. Which
+commits are recorded, and in which order, is found out elsewhere.
+
+A group may hold failures that have other fingerprints by themselves; those are recorded with it, so that one of them
+alone is known as well. Fingerprints of older versions are told apart by their cases.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from opsdebug_ci.model import FAILING_VERDICTS, FINGERPRINT_VERSION, KnownFailures, OlderFailure
+from opsdebug_ci.store.memory.recording import RECORD
+from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.sql.query import query
+
+_SQL = f"""
+    with line as (select unnest(?::varchar[]) as "commit", unnest(range(len(?::varchar[]))) as distance),
+    records as (select id, "commit", groups from runs where {RECORD}),
+    cases as (
+        select a.case_id, a.fingerprint, a.verdict, a.findings[1].cause as cause, r.groups,
+               line."commit", line.distance,
+               line.distance = min(line.distance) over (partition by a.operator) as of_operator,
+               line.distance = min(line.distance) over (partition by a.case_id) as of_case
+        from accuracy a join records r on r.id = a.run_id join line on line."commit" = r."commit"
+        where a.verdict <> 'skipped'
+    )
+    select distinct "commit", distance,
+           case when of_operator then fingerprint end,
+           case when of_operator then list_filter(groups, lambda g: g.fingerprint = cases.fingerprint)[1].members end,
+           case when of_case and list_contains(?::varchar[], verdict) then case_id end,
+           case when fingerprint not like ? then cause end
+    from cases where of_operator or of_case order by distance
+"""  # noqa: S608 - our own text
+
+
+def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> KnownFailures:
+    """Failures recorded in the store at the commits of `line`, each operator's at the first that ran it.
+
+    Args:
+        location: the store; one that does not exist yet has no record.
+        line: commits, nearest to the code under test first; those without a record are passed over.
+    """
+    if not line or not open_store(location).exists():
+        return KnownFailures()
+    failing = [verdict.value for verdict in FAILING_VERDICTS]
+    answer = query(location, _SQL, (list(line), list(line), failing, f"{FINGERPRINT_VERSION}:%"))
+    rows = answer.rows
+    return KnownFailures(
+        commit=str(rows[0][0]) if rows else None,
+        fingerprints=frozenset(str(found) for row in rows for found in (row[2], *_texts(row[3])) if found is not None),
+        cases=frozenset(str(row[4]) for row in rows if row[4] is not None),
+        older=frozenset(
+            OlderFailure(case=str(case), cause=str(cause))
+            for *_, case, cause in rows
+            if case is not None and cause is not None
+        ),
+        unread=tuple(fault.path for fault in answer.faults),
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else ()

@@ -1,0 +1,1 @@
+"""The store looked after: packed, pruned, verified, sent elsewhere."""
