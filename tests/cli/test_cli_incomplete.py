@@ -119,5 +119,5 @@ def test_a_store_without_runs_is_empty(told: Told, tmp_path: Path) -> None:
 
 def test_what_would_go_says_what_could_not_be_read(told: Told, damaged: str) -> None:
     code, out, err = told("baselines", "prune", "--keep-runs", "1", "--dry-run")
-    assert (code, out.splitlines()[0]) == (4, "1 runs and 0 bundles would go")
+    assert (code, out.splitlines()[0]) == (4, "1 run and 0 bundles would go")
     assert err.count(damaged) == 1

@@ -226,7 +226,7 @@ opsdebug [environment]: no torch in BARE/bin/python: found Python 3.x.y, wanted 
         err="""\
 opsdebug [store]: cannot write to store `PROJECT/kernels.py`: got `Not a directory` at `PROJECT/kernels.py`; wanted \
 a directory this user can write, or a name in one
-  next: set `store` to such a directory
+  next: set `store` to such a directory; or record the run apart, with `--record DIR`
 """,
     ),
     "store in a place that is not there": Mistake(
@@ -235,7 +235,7 @@ a directory this user can write, or a name in one
         err="""\
 opsdebug [store]: cannot write to store `PROJECT/results/baselines`: got `No such file or directory` at \
 `PROJECT/results`; wanted a directory this user can write, or a name in one
-  next: set `store` to such a directory
+  next: set `store` to such a directory; or record the run apart, with `--record DIR`
 """,
     ),
     "store that is another directory": Mistake(
@@ -296,7 +296,7 @@ def test_a_store_on_a_read_only_file_system_is_found_out_before_any_case_runs(tm
     assert (ended.code, ended.out) == (3, "")
     assert first.startswith("opsdebug [store]: cannot write to store `/sys/opsdebug-store`: got `")
     assert first.endswith("` at `/sys`; wanted a directory this user can write, or a name in one")
-    assert rest == ["  next: set `store` to such a directory"]
+    assert rest == ["  next: set `store` to such a directory; or record the run apart, with `--record DIR`"]
     assert not (tmp_path / "ran").exists()
 
 

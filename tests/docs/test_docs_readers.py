@@ -21,7 +21,7 @@ from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
 
 PAGE = (Path(__file__).parents[2] / "docs/store.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```text\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
 EVERYTHING, COUNTED = (block.splitlines() for block in BLOCKS)
 (EXPORT,) = re.findall(r"^    (opsdebug sql .*visible\.parquet.*)$", PAGE, flags=re.MULTILINE)
 TOOLS = ("duckdb", "pandas", "polars")

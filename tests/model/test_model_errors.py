@@ -14,8 +14,8 @@ PAGE = (Path(__file__).parents[2] / "docs/errors.md").read_text(encoding="utf-8"
 CLASSES = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, OpsdebugError)]
 
 CODES = """
-opsdebug 70, usage 2, configuration 2, declaration 2, discovery 2, environment 3, store 3, store-format 2, query 2,
-shape-mismatch 70, inputs 4, bundle 2, reference 4, worker 3, internal 70
+opsdebug 70, usage 2, configuration 2, declaration 2, discovery 2, environment 3, store 3, store-format 2,
+store-unreachable 3, store-damaged 3, query 2, shape-mismatch 70, inputs 4, bundle 2, reference 4, worker 3, internal 70
 """
 
 

@@ -220,7 +220,7 @@ def test_the_command_says_what_was_imported_and_left_out(place: Path) -> None:
         "github-action-benchmark go, github-action-benchmark googlecpp, "
         "github-action-benchmark customSmallerIsBetter\n"
         "left out: 3 not a time\n"
-        """next: opsdebug sql "from trend('*') where source = 'imported'"\n""",
+        f"""next: opsdebug sql "from trend('*') where source = 'imported'" --store {place}\n""",
         "",
     )
     code, said, _ = run(ACTION, "--store", place)

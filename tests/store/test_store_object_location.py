@@ -28,8 +28,8 @@ def test_a_location_is_a_bucket_and_a_prefix(text: str, bucket: str, prefix: str
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("s3:bucket/x", "no location of object storage"),
-        ("ftp://bucket/x", "no location of object storage"),
+        ("s3:bucket/x", "two slashes and a bucket must follow the first colon"),
+        ("ftp://bucket/x", "two slashes and a bucket must follow the first colon"),
         ("s3:///x", "names no bucket"),
         ("s3://", "names no bucket"),
         ("s3://AKIDCANARY:canary@bucket/x", "credentials, a port or settings"),

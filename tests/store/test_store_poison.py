@@ -316,7 +316,7 @@ def test_verify_says_what_it_found_and_what_to_do(tmp_path: Path) -> None:
         (Severity.DAMAGED, ACCURACY),
         (Severity.LEFTOVER, f"accuracy/{DAY}/r4.parquet"),
     ]
-    assert "is damaged in 1 places" in said.text
+    assert "is damaged in 1 place" in said.text
     assert "restore it from a copy" in said.text
     assert "`opsdebug baselines compact` removes it" in said.text
 
