@@ -34,7 +34,7 @@ for number in range(10**6):
 """
 """Records runs, each with a bundle of about a megabyte, until it is killed."""
 
-MOMENTS = 8
+MOMENTS = 4
 
 
 @pytest.fixture

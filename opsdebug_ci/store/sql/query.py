@@ -42,7 +42,7 @@ LOCK = (
     "set enable_external_access = false",
     "set lock_configuration = true",
 )
-"""What confines a connection, for good, once the views are there."""
+"""What confines a connection, for good, before anything is read with it."""
 
 EXPLAIN = re.compile(r"\s*explain\s+(?:analyze\s+|\([^()]*\)\s*(?=\s|[a-z]))?", re.IGNORECASE)
 """What stands ahead of the query that is explained; with anything else there, such as a comment, it is refused."""
@@ -156,12 +156,12 @@ def question(
         DamagedFileError: such a file is damaged, and was not decoded before.
     """
     root = open_store(location).mirror().root
-    stored = store_rows(root, touched_tables(sql), decode=decode)
     with duckdb.connect(":memory:", config=CONFIGURATION) as connection:
-        _offer(connection, stored)
         for setting in LOCK:
             connection.execute(setting)
         _check_one_select(connection, sql)
+        stored = store_rows(root, touched_tables(sql), decode=decode)
+        _offer(connection, stored)
         try:
             yield Question(
                 connection=connection, attendant=Attendant(connection, timeout_s), sql=sql, faults=stored.faults
