@@ -15,6 +15,7 @@ from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace, make_beside
 from opsdebug_ci.errors import BundleError, StoreError, StoreFormatError, UsageError
 from opsdebug_ci.github import artifact_of
 from opsdebug_ci.model import Calibration, OperatorSource, RunDocument
+from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration, work_tree
 from opsdebug_ci.store.baseline_store import BaselineStore
@@ -94,13 +95,22 @@ def keep_run(
 
 def portable(document: RunDocument, top: Path) -> RunDocument:
     """The document without paths of this machine: operators are where they are in the repository, or just in a file of
-    some name where that lies elsewhere. A store is read for years, by others, elsewhere.
+    some name where that lies elsewhere, and of interpreters the name is left. A store is read for years, by others,
+    elsewhere.
 
     Args:
         document: with absolute paths.
         top: of the work tree.
     """
-    return replace(document, sources=tuple(_inside(source, top.resolve()) for source in document.sources))
+    sources = tuple(_inside(source, top.resolve()) for source in document.sources)
+    return replace(document, sources=sources, performance=_without_paths(document.performance))
+
+
+def _without_paths(performance: PerformanceDocument | None) -> PerformanceDocument | None:
+    if performance is None or performance.comparison is None:
+        return performance
+    arms = tuple(replace(arm, python=Path(arm.python).name) for arm in performance.comparison.arms)
+    return replace(performance, comparison=replace(performance.comparison, arms=arms))
 
 
 def _inside(source: OperatorSource, top: Path) -> OperatorSource:

@@ -27,6 +27,16 @@ def test_operators_are_where_they_are_in_the_repository(tmp_path: Path) -> None:
     assert portable(told, tmp_path / "tree") == told
 
 
+def test_of_interpreters_the_name_is_left(tmp_path: Path) -> None:
+    performance = full_document().performance
+    assert performance is not None and performance.comparison is not None
+    arms = tuple(replace(arm, python=f"{tmp_path}/venv/bin/python3") for arm in performance.comparison.arms)
+    speed = replace(performance, comparison=replace(performance.comparison, arms=arms))
+    told = portable(replace(full_document(), performance=speed), tmp_path).performance
+    assert told is not None and told.comparison is not None
+    assert [arm.python for arm in told.comparison.arms] == ["python3"] * len(arms)
+
+
 @pytest.fixture
 def gone(tmp_path: Path) -> BaselineStore:
     """A store on a branch with one run, of which there is a copy, and whose remote is out of reach now."""
