@@ -51,6 +51,7 @@ OTHER_ERRORS = {
     "worker.references": {"NotLiftable": "a fact about a reference, no error"},
     "worker.watched_runs": {"Inconstant": "a fact about a reference, no error"},
     "store.places.directory": {"NotADirectoryError": "told by the handler of every other reason not to write there"},
+    "__main__": {"ModuleNotFoundError": "what an import system expects of a module that is not there"},
     "cli": {"SystemExit": "the end of the process"},
     "cli.report": {"BadParameter": "click's own, for a wrong option"},
 }

@@ -29,6 +29,8 @@ from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.workbench import Workbench, workbench
 from opsdebug_ci.plan import Shard, cases, parse_axes, read_revision
 
+pytestmark = pytest.mark.slow
+
 FULL = Selection(stage=Stage.FULL, profile=Profile.DEEP, diagnosis_s=600.0, resumable=True)
 
 SEEDS = 5

@@ -21,6 +21,8 @@ from opsdebug_ci.git.patience import Patience
 from opsdebug_ci.store.places.backend import StoreFile
 from opsdebug_ci.store.places.branch import BranchBackend
 
+pytestmark = pytest.mark.slow
+
 MOODY = """
 draw=$(od -An -N1 -tu1 /dev/urandom)
 [ $draw -lt 50 ] && { echo "error: cannot lock ref 'refs/heads/x'" >&2; exit 1; }

@@ -17,6 +17,8 @@ from store_wholeness import broken_parts
 import opsdebug_ci
 from opsdebug_ci.store.places.backends import open_store
 
+pytestmark = pytest.mark.slow
+
 WRITER = """
 import hashlib, sys
 from dataclasses import replace

@@ -23,6 +23,8 @@ from opsdebug_ci.store.upkeep.compaction import compact
 from opsdebug_ci.store.upkeep.retention import Limits
 from opsdebug_ci.store.upkeep.verification import verify
 
+pytestmark = pytest.mark.slow
+
 TODAY = date(2026, 11, 30)
 
 

@@ -17,6 +17,8 @@ from opsdebug_ci.store.places.backend import StoreFile
 from opsdebug_ci.store.places.object_faults import Fault, fault_of
 from opsdebug_ci.store.places.objects import ObjectBackend
 
+pytestmark = pytest.mark.slow
+
 SLOW_DOWN = Answer(status=503, code="SlowDown", message="Please reduce your request rate")
 CUT = Answer(status=0)
 

@@ -22,6 +22,8 @@ from opsdebug_ci.store.upkeep.pruning import prune
 from opsdebug_ci.store.upkeep.retention import Retention
 from opsdebug_ci.store.upkeep.verification import verify
 
+pytestmark = pytest.mark.slow
+
 DISK_BYTES = 512 * 1024
 """Of the small disk: two runs fit, and what is made of them."""
 
