@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from store_documents import CALIBRATION, run_document
 
-from opsdebug_ci.errors import StoreError, UsageError
+from opsdebug_ci.errors import DamagedFileError, StoreError, UsageError
 from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.places.directory import DirectoryBackend
 from opsdebug_ci.store.upkeep.compaction import CompactionRules, compact
@@ -155,3 +157,17 @@ def test_any_other_scheme_is_refused(location: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         open_store(location)
     assert "baselines/" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("verdict", "splendid"), ("started_at_text", "0001-01-01T00:00:00+14:00"), ("started_at_text", "yesterday")],
+)
+def test_a_run_that_no_program_of_ours_wrote_is_said(tmp_path: Path, column: str, value: str) -> None:
+    store = open_store(tmp_path)
+    store.append(run_document("add:pass"))
+    [path] = tmp_path.glob("runs/*/r1.parquet")
+    rows = pq.ParquetFile(path).read().replace_schema_metadata()
+    pq.write_table(rows.set_column(rows.schema.get_field_index(column), column, pa.array([value])), path)
+    with pytest.raises(DamagedFileError, match="run `r1` holds what no program of ours writes"):
+        store.load("r1")

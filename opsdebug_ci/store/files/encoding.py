@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opsdebug_ci.errors import InternalError
+from opsdebug_ci.errors import DamagedFileError, InternalError
 from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.column import Column, Row, StoredRun, Table
 from opsdebug_ci.store.files.contents import FileFacts
@@ -29,6 +29,10 @@ from opsdebug_ci.store.tables import acceptances, accuracy, calibrations, compar
 
 PAGES_KEY = "opsdebug.pages_sha256"
 """Metadata of a file: sha256 of everything in it before its footer."""
+
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, InternalError)
+"""What values raise when they are made of cells that no program of ours wrote: a word that is none of its vocabulary,
+null where something must be, a struct that lacks a member."""
 
 READ_BACK: tuple[Table, ...] = (
     runs.TABLE,
@@ -87,13 +91,28 @@ def facts_of(table: Table, data: bytes, rows: int) -> FileFacts:
 
 def decode_run(stored: Mapping[str, Sequence[Row]]) -> StoredRun:
     """A run from its rows by table, in order; those of `runs` must be among them, and none of a table it added nothing
-    to."""
+    to.
+
+    Raises:
+        DamagedFileError: the rows hold what no program of ours writes, such as a verdict that there is not.
+    """
     (run,) = stored[runs.TABLE.name]
+    try:
+        return _decode(run, stored)
+    except UNREADABLE as error:
+        raise DamagedFileError(
+            f"run `{run['id']}` holds what no program of ours writes: {type(error).__name__}: {error}",
+            next_step="restore its files from a copy of the store, or remove them",
+        ) from error
+
+
+def _decode(run: Row, stored: Mapping[str, Sequence[Row]]) -> StoredRun:
     document = runs.read_document(
         run,
         accuracy.read_observations(stored.get(accuracy.TABLE.name, ())),
         read_performance(run["performance"], stored),
     )
+    runs.start_of(document.run)  # which says where the run lies: it is told now, if it is no instant
     return StoredRun(
         document=document,
         calibrations=calibrations.read_calibrations(stored.get(calibrations.TABLE.name, ())),

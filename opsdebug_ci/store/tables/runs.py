@@ -143,9 +143,9 @@ def start_of(run: RunRecord) -> datetime:
     try:
         # NOTE: Python 3.10 does not read the suffix `Z`.
         instant = datetime.fromisoformat(run.started_at.replace("Z", "+00:00"))
-    except ValueError as error:
+        return instant.replace(tzinfo=instant.tzinfo or timezone.utc).astimezone(timezone.utc)
+    except (ValueError, OverflowError) as error:
         raise InternalError(f"`started_at` is `{run.started_at}`; wanted an ISO 8601 instant in UTC") from error
-    return instant.replace(tzinfo=instant.tzinfo or timezone.utc).astimezone(timezone.utc)
 
 
 def rows(stored: StoredRun) -> Sequence[Row]:

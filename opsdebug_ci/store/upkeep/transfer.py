@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
-from opsdebug_ci.errors import BundleError, InternalError, StoreError
+from opsdebug_ci.errors import BundleError, DamagedFileError, StoreError
 from opsdebug_ci.store.baseline_store import BaselineStore
 from opsdebug_ci.store.column import StoredRun
 from opsdebug_ci.store.files.contents import ROOT_TABLE
@@ -41,18 +41,6 @@ DAMAGED = "it was damaged in the store that the run was sent here from"
 
 ABSENT = "it was not in the store that the run was sent here from"
 """Where a bundle is that rows name and nothing there held."""
-
-NO_RUN = (
-    LookupError,
-    TypeError,
-    ValueError,
-    ArithmeticError,
-    AttributeError,
-    NotImplementedError,
-    StoreError,
-    InternalError,
-)
-"""What reading back rows raises that no program of ours wrote, and writing what was read back."""
 
 # The condition is ours.
 _MERGED = f"select id from runs_files where {MERGED} order by started_at, id"  # noqa: S608 - a condition of our own
@@ -163,13 +151,13 @@ def _carried_run(
     }
     try:
         stored = decode_run(own)
-        bundles, faults, absent = _bundles(source, stored, held)
-        lost = {**dict.fromkeys(absent, ABSENT), **stored.bundles_elsewhere, **dict.fromkeys(faults, DAMAGED)}
-        files = target.files(replace(stored, bundles_elsewhere=lost), bundles, TOO_LARGE)
-        absent -= stored.bundles_elsewhere.keys()
-        return _Carried(files=files, bundles=len(bundles), absent=len(absent), faults=tuple(faults.values()))
-    except NO_RUN as error:
-        return _Carried(faults=[FileFault(path=f"run {run_id}", found=f"is none of ours: {error}")])
+    except DamagedFileError as error:
+        return _Carried(faults=[FileFault(path=f"run {run_id}", found=f"is left out: {error.message}")])
+    bundles, faults, absent = _bundles(source, stored, held)
+    lost = {**dict.fromkeys(absent, ABSENT), **stored.bundles_elsewhere, **dict.fromkeys(faults, DAMAGED)}
+    files = target.files(replace(stored, bundles_elsewhere=lost), bundles, TOO_LARGE)
+    absent -= stored.bundles_elsewhere.keys()
+    return _Carried(files=files, bundles=len(bundles), absent=len(absent), faults=tuple(faults.values()))
 
 
 def _identity(table: str) -> str:
