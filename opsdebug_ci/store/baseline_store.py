@@ -14,11 +14,12 @@ from typing import NoReturn, final
 from opsdebug_ci.errors import BundleError, StoreError
 from opsdebug_ci.model import Calibration, RunDocument
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.bundles import checked_bytes, only_match
+from opsdebug_ci.store.bundles import checked_bytes
 from opsdebug_ci.store.column import StoredRun
 from opsdebug_ci.store.files.encoding import encode_acceptance, encode_run
 from opsdebug_ci.store.files.layout import RUN_ID, bundle_path, read_bundle_path
-from opsdebug_ci.store.files.recall import newest, recall
+from opsdebug_ci.store.files.recall import recall
+from opsdebug_ci.store.memory.newest import newest
 from opsdebug_ci.store.places.backend import Backend, Mirror, StoreFile, Told, untold
 
 NOWHERE = "it was not kept: too large for this store, and the run had no artifact"
@@ -153,10 +154,6 @@ class BaselineStore:
         return checked_bytes(
             sha256, self._sizes[sha256], lambda: self._backend.read(bundle_path(sha256)), f"in store `{self.location}`"
         )
-
-    def find_bundle(self, prefix: str) -> str:
-        """sha256 of the only stored bundle that starts with `prefix`. Raises UsageError when it is not one."""
-        return only_match(self.bundles(), prefix, f"store `{self.location}`")
 
     def load(self, run_id: str) -> RunDocument:
         """The document of a stored run. Raises StoreError when it is not there, or not whole."""

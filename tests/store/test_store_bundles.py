@@ -15,6 +15,7 @@ import opsdebug_ci
 from opsdebug_ci.bundle.archive import MOST_BYTES
 from opsdebug_ci.errors import BundleError, StoreFormatError, UsageError
 from opsdebug_ci.store.baseline_store import BaselineStore
+from opsdebug_ci.store.bundles import only_match
 from opsdebug_ci.store.places.backends import open_store
 
 DATA = b"a failure, as bytes"
@@ -94,7 +95,7 @@ def test_files_named_otherwise_are_no_bundles(store: BaselineStore) -> None:
 def test_a_prefix_finds_its_bundle(store: BaselineStore) -> None:
     store.put_bundle(DATA)
     for prefix in (SHA256, SHA256[:6], SHA256[:6].upper()):
-        assert store.find_bundle(prefix) == SHA256
+        assert only_match(store.bundles(), prefix, "store") == SHA256
 
 
 def test_a_prefix_of_several_lists_them(store: BaselineStore) -> None:
@@ -102,7 +103,7 @@ def test_a_prefix_of_several_lists_them(store: BaselineStore) -> None:
     digit = max("0123456789abcdef", key=lambda first: sum(sha256.startswith(first) for sha256 in hashes))
     alike = sorted(sha256 for sha256 in hashes if sha256.startswith(digit))
     with pytest.raises(UsageError) as caught:
-        store.find_bundle(digit)
+        only_match(store.bundles(), digit, "store")
     assert f"`{digit}` stands for {len(alike)} bundles" in caught.value.message
     assert ", ".join(alike[:10]) in caught.value.message
 
@@ -110,13 +111,13 @@ def test_a_prefix_of_several_lists_them(store: BaselineStore) -> None:
 @pytest.mark.parametrize("prefix", ["", "xyz", "../secret", "0" * 65])
 def test_what_is_no_prefix_is_a_mistake(store: BaselineStore, prefix: str) -> None:
     with pytest.raises(UsageError, match="is neither a file nor the beginning of a sha256"):
-        store.find_bundle(prefix)
+        only_match(store.bundles(), prefix, "store")
 
 
 def test_a_prefix_of_none_is_a_mistake(store: BaselineStore) -> None:
     store.put_bundle(DATA)
     with pytest.raises(UsageError, match="no bundle starts with `ffffff` in store"):
-        store.find_bundle("ffffff")
+        only_match(store.bundles(), "ffffff", "store")
 
 
 def test_a_directory_of_something_else_stays_as_it_is(tmp_path: Path) -> None:

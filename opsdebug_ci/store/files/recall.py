@@ -42,21 +42,6 @@ def recall(root: Path, run_id: str) -> StoredRun | None:
     )
 
 
-def newest(root: Path) -> str | None:
-    """Id of the run that `latest_run()` names; None: there is none that counts.
-
-    Raises:
-        StoreError: there is none, and files are damaged that may hold one.
-    """
-    from opsdebug_ci.store.sql.query import query  # noqa: PLC0415 - which opens a store
-
-    answer = query(root, "select latest_run()")
-    ((run_id,),) = answer.rows
-    if run_id is None and answer.faults:
-        raise _damaged(root, answer.faults[0])
-    return None if run_id is None else str(run_id)
-
-
 def _recall(inventory: Inventory, run_id: str) -> StoredRun | None:
     contents = inventory.contents
     head = contents.holder(run_id)
@@ -64,12 +49,12 @@ def _recall(inventory: Inventory, run_id: str) -> StoredRun | None:
         for fault in inventory.faults:
             path = read_table_path(fault.path)
             if path is not None and (path.packed or path.name == run_id):
-                raise _damaged(inventory.root, fault, f", which may hold run `{run_id}`")
+                raise damaged(inventory.root, fault, f", which may hold run `{run_id}`")
         return None
     name = run_id if head is None else head.name
     stored = rows_in(inventory, _TABLES, decode=True, names=frozenset({name}))
     for fault in stored.faults:
-        raise _damaged(inventory.root, fault, f", which holds run `{run_id}`")
+        raise damaged(inventory.root, fault, f", which holds run `{run_id}`")
     rows = {one.table.name: _rows(inventory.root, one, run_id) for one in stored.tables if one.files}
     return decode_run(rows)
 
@@ -87,7 +72,8 @@ def _rows(root: Path, stored: TableRows, run_id: str) -> list[Row]:
         ) from error
 
 
-def _damaged(root: Path, fault: FileFault, holding: str = "") -> StoreError:
+def damaged(root: Path, fault: FileFault, holding: str = "") -> StoreError:
+    """The error of a file that had to be read and cannot be."""
     return StoreError(
         f"cannot read `{fault.path}` of store `{root}`{holding}: it {fault.found}; wanted the file as it was written",
         next_step=_VERIFY,

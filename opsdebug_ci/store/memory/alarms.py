@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from opsdebug_ci.model.controls import UNTOLD, ControlCount
 from opsdebug_ci.model.speed import Comparing, SpeedVerdict
-from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 
 _CONTROLS = """
@@ -49,7 +49,7 @@ def alarm_counts(location: str | os.PathLike[str], machine_key: str | None = Non
         location: the store; one that does not exist yet has none.
         machine_key: machine they ran on; None: any.
     """
-    if not open_store(location).exists():
+    if not is_store(location):
         return ControlCount(alarms=0, of=0)
     untold = [verdict.value for verdict in UNTOLD]
     values = (SpeedVerdict.REGRESSED.value, Comparing.CONTROL.value, untold, machine_key, machine_key)
@@ -59,7 +59,7 @@ def alarm_counts(location: str | os.PathLike[str], machine_key: str | None = Non
 
 def directions(location: str | os.PathLike[str]) -> Directions:
     """Verdicts on changes in every stored run; none without a store."""
-    if not open_store(location).exists():
+    if not is_store(location):
         return Directions(regressed=0, faster=0)
     values = (SpeedVerdict.REGRESSED.value, SpeedVerdict.FASTER.value, Comparing.CHANGE.value)
     ((regressed, faster),) = query(location, _DIRECTIONS, values).rows

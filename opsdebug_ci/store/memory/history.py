@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.tables.acceptances import read_acceptance
 
@@ -28,14 +28,14 @@ _FIRST_SEEN = "select fingerprint, first_seen from failure_history"
 
 def accepted_fingerprints(location: str | os.PathLike[str], now: datetime) -> frozenset[str]:
     """Fingerprints of failures that are accepted, that is not lapsed nor withdrawn; none without a store."""
-    if not open_store(location).exists():
+    if not is_store(location):
         return frozenset()
     return frozenset(str(fingerprint) for (fingerprint,) in query(location, _ACCEPTED, (now,)).rows)
 
 
 def first_seen(location: str | os.PathLike[str]) -> Mapping[str, datetime]:
     """Fingerprint -> start of the first run that recorded it; empty without a store."""
-    if not open_store(location).exists():
+    if not is_store(location):
         return {}
     rows = query(location, _FIRST_SEEN).rows
     return {str(fingerprint): seen for fingerprint, seen in rows if isinstance(seen, datetime)}
@@ -46,7 +46,7 @@ def acceptances_in_force(location: str | os.PathLike[str], now: datetime) -> tup
 
     Rows that do not say who, when and why are left out: no program of ours wrote them.
     """
-    if not open_store(location).exists():
+    if not is_store(location):
         return ()
     found = query(location, _IN_FORCE, (now,))
     return tuple(read_acceptance(dict(zip(found.columns, row, strict=True))) for row in found.rows)
@@ -63,13 +63,13 @@ def accepted_commits(location: str | os.PathLike[str], now: datetime) -> Mapping
 
 def recorded_operators(location: str | os.PathLike[str]) -> tuple[str, ...]:
     """Every operator that a visible run judged or timed, by name; none without a store."""
-    if not open_store(location).exists():
+    if not is_store(location):
         return ()
     return tuple(str(operator) for (operator,) in query(location, _OPERATORS).rows)
 
 
 def has_times(location: str | os.PathLike[str], operator: str) -> bool:
     """Times of the operator are stored, whoever took them; not without a store."""
-    if not open_store(location).exists():
+    if not is_store(location):
         return False
     return bool(query(location, "select 1 from timings where operator = ? limit 1", [operator]).rows)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from opsdebug_ci.model import FAILING_VERDICTS, FINGERPRINT_VERSION, KnownFailures, OlderFailure
 from opsdebug_ci.store.memory.recording import RECORD
-from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 
 _SQL = f"""
@@ -44,7 +44,7 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
         location: the store; one that does not exist yet has no record.
         line: commits, nearest to the code under test first; those without a record are passed over.
     """
-    if not line or not open_store(location).exists():
+    if not line or not is_store(location):
         return KnownFailures()
     failing = [verdict.value for verdict in FAILING_VERDICTS]
     answer = query(location, _SQL, (list(line), list(line), failing, f"{FINGERPRINT_VERSION}:%"))

@@ -14,7 +14,7 @@ from opsdebug_ci.model.history import ComparableRuns, LeftOut
 from opsdebug_ci.model.machine import Machine
 from opsdebug_ci.store.machine_columns import KEY, MACHINE_COLUMNS, read_machine
 from opsdebug_ci.store.memory.series import MOST_RUNS, OF_HISTORY
-from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 
 REASONS = 5
@@ -49,7 +49,7 @@ def comparable_runs(location: str | os.PathLike[str], machine: Machine) -> Compa
 
 def _machines(location: str | os.PathLike[str]) -> list[tuple[Machine, int]]:
     """Every machine of the store with its runs, that of most runs first."""
-    if not open_store(location).exists():
+    if not is_store(location):
         return []
     found = query(location, _MACHINES).rows
     return [

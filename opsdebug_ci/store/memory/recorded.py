@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from opsdebug_ci.model.baseline import Ancestor, Recorded
 from opsdebug_ci.store.memory.recording import RECORD
-from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 
 # NOTE: `tree` is that of `head_commit`; a run may be stored under another commit.
@@ -36,7 +36,7 @@ def recorded(location: str | os.PathLike[str], line: Sequence[Ancestor], *, but:
     Returns:
         One value a commit, the one that was recorded last at the end.
     """
-    if not line or not open_store(location).exists():
+    if not line or not is_store(location):
         return ()
     commits, trees = [at.commit for at in line], [at.tree for at in line if at.tree]
     rows = query(location, _RECORDED, (commits, trees, but)).rows

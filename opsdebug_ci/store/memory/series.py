@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from opsdebug_ci.store.memory.recording import RECORD
-from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 from opsdebug_ci.store.tables.timings import HEAD, NOT_LAUNCHED
 
@@ -108,7 +108,7 @@ def stored_series(location: str | os.PathLike[str], machine_key: str) -> Mapping
         location: the store.
         machine_key: its key; times of others may not be compared with those.
     """
-    if not open_store(location).exists():
+    if not is_store(location):
         return {}
     given = (HEAD, machine_key, MOST_RUNS)
     found: dict[str, list[SeriesRun]] = {}
@@ -119,7 +119,7 @@ def stored_series(location: str | os.PathLike[str], machine_key: str) -> Mapping
 
 def accepted_levels(location: str | os.PathLike[str], now: datetime) -> Mapping[str, datetime]:
     """Operator -> when a person last accepted how fast it was, unless that has lapsed; empty without a store."""
-    if not open_store(location).exists():
+    if not is_store(location):
         return {}
     rows = query(location, _ACCEPTED, (now,)).rows
     return {str(operator): at for operator, at in rows if isinstance(at, datetime)}

@@ -6,6 +6,7 @@ Decides whether a directory may be read or written as a store.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def read_format_version(root: Path) -> int | None:
             next_step="check the permissions of the store, or choose another `store`",
         ) from error
     return format_version(data, str(root))
+
+
+def is_store(location: str | os.PathLike[str]) -> bool:
+    """Whether there is a store in a directory of this machine. Raises as `read_format_version` does."""
+    return read_format_version(Path(location)) is not None
 
 
 def format_version(data: bytes, store: str) -> int:

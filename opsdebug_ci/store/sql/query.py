@@ -20,7 +20,7 @@ from opsdebug_ci.errors import DamagedFileError, QueryError
 from opsdebug_ci.store.files.dataset import StoreRows, TableRows, store_rows
 from opsdebug_ci.store.files.heads import FileFault
 from opsdebug_ci.store.files.soundness import identity_column
-from opsdebug_ci.store.places.backends import open_store
+from opsdebug_ci.store.places.directory import DirectoryBackend
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.sql.attended import Attendant
 from opsdebug_ci.store.sql.examples import EXAMPLES, ExampleQuery
@@ -126,7 +126,7 @@ def query(location: str | os.PathLike[str], sql: str, parameters: Sequence[objec
     """Answer one SELECT over the store at `location`.
 
     Args:
-        location: the store.
+        location: directory of this machine that holds the store.
         sql: one SELECT (also FROM, WITH, VALUES, DESCRIBE, SUMMARIZE, SHOW), with `?` for each parameter.
         parameters: values of the `?`.
 
@@ -155,7 +155,7 @@ def question(
     Raises:
         DamagedFileError: such a file is damaged, and was not decoded before.
     """
-    root = open_store(location).mirror().root
+    root = DirectoryBackend(location).mirror().root
     with duckdb.connect(":memory:", config=CONFIGURATION) as connection:
         for setting in LOCK:
             connection.execute(setting)
