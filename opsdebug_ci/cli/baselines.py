@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from opsdebug_ci.report import encode
 from opsdebug_ci.report.baselines import baselines_text, run_text, store_text
 from opsdebug_ci.report.escape import plain
 from opsdebug_ci.report.figures import counted
+
+if TYPE_CHECKING:
+    from opsdebug_ci.store.upkeep.transfer import Transfer
 
 LISTED = 20
 """Runs that are listed where nobody asks for more."""
@@ -75,7 +79,7 @@ def show_command(run: str | None, store: str | None, config: Path | None, as_jso
 def push_command(sources: tuple[Path, ...], store: str | None, config: Path | None) -> int:
     """Send runs that were kept in directories to the store: those of other jobs, or that could not be stored then.
 
-    What is there already is left alone. Runs of pull requests and acceptances are never sent.
+    What is there already is left alone. Runs that are not of the default branch, and acceptances, are never sent.
     """
     from opsdebug_ci.pipeline.store_care import push_runs  # noqa: PLC0415 - as above
 
@@ -83,10 +87,8 @@ def push_command(sources: tuple[Path, ...], store: str | None, config: Path | No
     with counting() as told:
         sent = push_runs(sources, opened, world(quiet=True), told)
     for source, one in zip(sources, sent, strict=True):
-        left = f"; {one.unmerged:,} of pull requests left out" if one.unmerged else ""
-        there = f"; {one.known:,} {'was' if one.known == 1 else 'were'} there already" if one.known else ""
         what = f"{counted(one.runs, 'run')} and {counted(one.bundles, 'bundle')}"
-        tell(f"{what} sent from {source} to {plain(opened.location)}{there}{left}")
+        tell(f"{what} sent from {source} to {plain(opened.location)}{_beside(one)}")
         for fault in one.faults:
             log(f"{plain(fault.path)} {plain(fault.found)}")
     tell(f"next: {here('opsdebug baselines ls', store, config)}")
@@ -113,6 +115,14 @@ def pull_command(store: str | None, config: Path | None) -> int:
 
 for _made_elsewhere in (verify_command, compact_command, prune_command, accept_command, import_command):
     command.add_command(_made_elsewhere)
+
+
+def _beside(sent: Transfer) -> str:
+    """What was not sent, and why."""
+    known = f"; {sent.known:,} {'was' if sent.known == 1 else 'were'} there already" if sent.known else ""
+    left = f"; {counted(sent.unmerged, 'run')} not of the default branch left out" if sent.unmerged else ""
+    absent = f"; {counted(sent.absent, 'bundle')} that they name not there" if sent.absent else ""
+    return f"{known}{left}{absent}"
 
 
 def _spelled(document: BaselinesDocument, store: str | None, config: Path | None) -> BaselinesDocument:

@@ -155,6 +155,20 @@ def test_it_is_looked_after(told: Told) -> None:
     )
 
 
+def test_what_is_not_sent_is_counted(told: Told, at: Path) -> None:
+    kept = open_store(at / "kept")
+    lacking, _ = with_bundle(run_document("gelu:fail/f1", "mine"), "not here")
+    kept.append(lacking)
+    kept.append(run_document("add:pass", "theirs", event="pull_request", pull_request=7))
+    code, out, err = told("push", "--from", "kept", "--store", "other")
+    assert (code, out.splitlines()[0], err) == (
+        0,
+        "1 run and 0 bundles sent from kept to other; 1 run not of the default branch left out; "
+        "1 bundle that they name not there",
+        "",
+    )
+
+
 def test_damage_is_told_by_everyone_who_meets_it(told: Told, at: Path) -> None:
     path = at / "baselines" / "accuracy" / "date=2026-11-02" / "r2.parquet"
     path.write_bytes(b"nothing")

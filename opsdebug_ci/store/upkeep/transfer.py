@@ -57,7 +57,7 @@ class Transfer:
     """Runs that were there already."""
 
     unmerged: int
-    """Runs of pull requests and merge groups, left out."""
+    """Runs of changes that are still to be merged, or of events that make no baselines, left out."""
 
     bundles: int
     """Bundles handed over with them; those there already count."""
