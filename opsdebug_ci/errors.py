@@ -123,6 +123,48 @@ class WorkerError(OpsdebugError):
     exit_code = 3
 
 
+class GithubError(OpsdebugError):
+    """GitHub did not do what it was asked to."""
+
+    code = "github"
+    exit_code = 3
+
+
+class GithubRefusedError(GithubError):
+    """GitHub answered that it will not: no permission, no such thing, a request it does not take."""
+
+    code = "github-refused"
+
+    def __init__(self, message: str, *, status: int, next_step: str = "") -> None:
+        super().__init__(message, next_step=next_step)
+        self.status = status
+
+
+class GithubUnreachableError(GithubError):
+    """GitHub could not be reached, or asked to wait longer than a job may."""
+
+    code = "github-unreachable"
+
+
+class GithubAmbiguousError(GithubUnreachableError):
+    """A request was sent once, and nobody can tell from the answer whether it was obeyed."""
+
+    code = "github-ambiguous"
+
+
+class GithubAnswerError(GithubError):
+    """What came back is not what GitHub's description promises, or more than is read."""
+
+    code = "github-answer"
+
+
+class ArtifactError(OpsdebugError):
+    """A file that a job uploaded is not taken: damaged, hostile, or not what it must be."""
+
+    code = "artifact"
+    exit_code = 2
+
+
 class InternalError(OpsdebugError):
     """A broken invariant of ours."""
 

@@ -1,0 +1,1 @@
+"""What the bot does on GitHub: one comment, one check, for the right pull request."""
