@@ -28,6 +28,9 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
+FINISHED_EVENT = "workflow_run"
+"""The event that tells of the end of another workflow's run."""
+
 LEG_VARIABLE = "OPSDEBUG_LEG"
 """Tells legs of a matrix apart that nothing else does, e.g. by a variable that their operators read."""
 
@@ -64,6 +67,9 @@ class Event:
 
     from_fork: bool = False
     """The code under test comes from another repository, or from one that is gone."""
+
+    finished_run: int | None = None
+    """Id of the workflow run whose end this event tells of."""
 
 
 def read_event(environ: Mapping[str, str]) -> Event:
@@ -103,6 +109,15 @@ def read_event(environ: Mapping[str, str]) -> Event:
             base_branch=group.base_ref.removeprefix("refs/heads/"),
             default_branch=default,
             recording=False,
+        )
+    finished = payload.workflow_run
+    if name == FINISHED_EVENT and finished is not None:  # of whose code this job knows nothing: GITHUB_SHA is the default branch's
+        return Event(
+            name=name,
+            repository=repository,
+            default_branch=default,
+            recording=False,
+            finished_run=finished.id if finished.id > 0 else None,
         )
     recording = name in RECORDING_EVENTS and bool(default) and environ.get("GITHUB_REF") == f"refs/heads/{default}"
     return Event(name=name, repository=repository, head_commit=commit, default_branch=default, recording=recording)
@@ -197,6 +212,14 @@ class _MergeGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _FinishedRun:
+    """What we read of a workflow run that ended; the rest is asked of the server."""
+
+    id: int = 0
+    """Above 0 when the event has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _HomeRepository:
     """The repository the job runs in."""
 
@@ -213,6 +236,9 @@ class _Payload:
 
     merge_group: _MergeGroup | None = None
     """Present for events of a merge queue."""
+
+    workflow_run: _FinishedRun | None = None
+    """Present where the end of another workflow's run triggered this one."""
 
     repository: _HomeRepository | None = None
     """Present for every event of a repository."""

@@ -83,6 +83,23 @@ def test_other_events_carry_the_commit_only(tmp_path: Path, name: str) -> None:
     )
 
 
+def test_the_end_of_another_run_carries_its_id_and_no_commit(tmp_path: Path) -> None:
+    payload = {"workflow_run": {"id": 30433642, "head_sha": HEAD}, "repository": {"default_branch": "main"}}
+    event = read_event({**job(tmp_path, "workflow_run", payload), "GITHUB_REF": "refs/heads/main"})
+    assert event == Event(
+        name="workflow_run",
+        repository="acme/kernels",
+        default_branch="main",
+        recording=False,
+        finished_run=30433642,
+    )
+
+
+def test_another_event_tells_of_no_finished_run(tmp_path: Path) -> None:
+    payload = {**pull_request(), "workflow_run": {"id": 30433642}}
+    assert read_event(job(tmp_path, "pull_request", payload)).finished_run is None
+
+
 @pytest.mark.parametrize(
     ("name", "ref", "recording"),
     [
