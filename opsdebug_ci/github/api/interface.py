@@ -1,8 +1,8 @@
 """What the bot may ask of GitHub.
 
 Decides the rules that every caller relies on. A GET and a PATCH may be sent again, since a second one changes nothing
-more. A POST is sent once: after an answer that leaves open whether it was obeyed, `GithubAmbiguousError` says so, and only
-the caller can find out by looking. Deliberately knows no comment, check or artifact.
+more. A POST is sent once: after an answer that leaves open whether it was obeyed, `GithubAmbiguousError` says so, and
+only the caller can find out by looking. Deliberately knows no comment, check or artifact.
 """
 
 from __future__ import annotations
