@@ -106,3 +106,32 @@ class HistoryReading:
 
     statement: str
     """One sentence with numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """One stored run of a series."""
+
+    commit: str
+    """Commit under test; full hash, empty outside git."""
+
+    ns: float
+    """Median of its launch minima; ns per call."""
+
+    at: str
+    """When the run started; ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """How a series that is now slower stood in the newest stored runs: for the eye, nothing is concluded from it."""
+
+    case: CaseDocument
+    """What was timed."""
+
+    now_ns: float | None
+    """Median of this run's launch minima; ns per call. None: not timed."""
+
+    points: tuple[TrendPoint, ...]
+    """Runs of the default branch on this machine, oldest first, throttled and contaminated ones left out; empty: there
+    is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from opsdebug_ci.model.history import ComparableRuns, HistoryReading
+from opsdebug_ci.model.history import ComparableRuns, HistoryReading, Trend
 from opsdebug_ci.model.imported import ImportedTime
 from opsdebug_ci.model.profile_document import DevicePeaks, ProfileEntry, Sweep
 from opsdebug_ci.model.speed import AlarmBound, ComparisonRun
@@ -41,3 +41,6 @@ class PerformanceDocument:
 
     comparable: ComparableRuns | None = None
     """Which stored runs the history counted; None: it was not asked."""
+
+    trends: tuple[Trend, ...] = ()
+    """One per operator that regressed, of its worst series, in the order of the comparisons."""

@@ -1,7 +1,8 @@
 """What a stage says of speed, once values are judged and its workers have ended.
 
 (1) compare with the baseline commit, every night with older ones too. Every night as well (2) profile every operator,
-(3) hold the times against the stored history, and compare for certain what it doubts. Verdicts on values stay.
+(3) hold the times against the stored history, and compare for certain what it doubts. In the end (4) how what regressed
+stood before. Verdicts on values stay.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TypeVar
 
 from opsdebug_ci.errors import OpsdebugError
 from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.model.history import Trend
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import ComparisonRun
 from opsdebug_ci.model.vocabulary import Gate, Verdict
@@ -25,6 +27,7 @@ from opsdebug_ci.pipeline.history import Circumstances, HistoryOutcome, new_seri
 from opsdebug_ci.pipeline.profile import Deadline, ProfileSelection, measure, plan_profiles
 from opsdebug_ci.pipeline.speed_comparison import certain, compared
 from opsdebug_ci.pipeline.speed_question import SpeedQuestion
+from opsdebug_ci.pipeline.trend import trends_of
 from opsdebug_ci.pipeline.workbench import workbench
 from opsdebug_ci.plan.commit_order import is_within
 from opsdebug_ci.regress.alarm_bound import one_sidedness
@@ -53,6 +56,7 @@ def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
     history = _guarded("history", notes, lambda: _history(question, run, document))
     if run is not None and history is not None:
         run = certain(question, run, history.doubts, notes)
+    trends = _guarded("trends", notes, lambda: _trends(question, run))
     lopsided = _guarded("stored verdicts", notes, lambda: _lopsided(question))
     return replace(
         document,
@@ -61,6 +65,7 @@ def ask_speed(question: SpeedQuestion) -> PerformanceDocument:
         comparable=None if history is None else history.comparable,
         alarms=None if run is None else alarms_so_far(run, question.location),
         notes=(*notes, *document.notes, *([] if lopsided is None else [lopsided])),
+        trends=trends or (),
     )
 
 
@@ -71,6 +76,10 @@ def _guarded(what: str, notes: list[str], make: Callable[[], Made | None]) -> Ma
     except OpsdebugError as fault:
         notes.append(f"no {what}: {fault.message}")
         return None
+
+
+def _trends(question: SpeedQuestion, run: ComparisonRun | None) -> tuple[Trend, ...]:
+    return () if run is None else trends_of(run, question.location, question.bench.machine.key)
 
 
 def _lopsided(question: SpeedQuestion) -> str | None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsdebug_ci.model.history import ComparableRuns, HistoryReading, LeftOut
+from opsdebug_ci.model.history import ComparableRuns, HistoryReading, LeftOut, Trend
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile_document import ProfileEntry
 from opsdebug_ci.model.speed import ComparisonRun, SpeedVerdict
 from opsdebug_ci.report import compare, speed
 from opsdebug_ci.report.escape import md_text, plain
+from opsdebug_ci.report.trend import trend_line
 
 LINES_SHOWN = 10
 """Lines of a list unless more detail is asked for."""
@@ -39,6 +40,7 @@ def performance_sections(performance: PerformanceDocument | None, verbosity: int
     return [
         [f"performance: {conclusion(performance)}"],
         *([] if run is None else _compared(run, verbosity)),
+        _titled("trend:", trend_lines(performance.trends), verbosity),
         _titled("history:", history_lines(performance.history), verbosity),
         _titled("profile:", profile_lines(performance.profiles), verbosity),
         _ending(performance),
@@ -53,6 +55,7 @@ def performance_blocks(performance: PerformanceDocument | None, most: int, *, fo
     blocks = ["### Performance", f"{md_text(conclusion(performance), LINE_LIMIT)}."]
     for verdict in ALARMING if run is not None else ():
         blocks += _block(compare.TITLES[verdict].capitalize(), _groups(run, verdict), most)
+    blocks += _block("Trend:", trend_lines(performance.trends), most)
     blocks += _block("Contaminated:", [] if run is None else compare.doubt_lines(run), most)
     return [*blocks, *(_folded(performance, most) if folded else [])]
 
@@ -69,6 +72,11 @@ def conclusion(performance: PerformanceDocument) -> str:
         sources = ", ".join(dict.fromkeys(plain(one.source) for one in performance.imported))
         said.append(f"{imported:,} time{'' if imported == 1 else 's'} imported from {sources}")
     return "; ".join(said)
+
+
+def trend_lines(trends: Sequence[Trend]) -> list[str]:
+    """How each operator that regressed stood in the newest stored runs."""
+    return [f"{plain(one.case.name)}: {trend_line(one)}" for one in trends]
 
 
 def history_lines(history: Sequence[HistoryReading]) -> list[str]:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from opsdebug_ci.model.history import ComparableRuns
+from opsdebug_ci.model.history import ComparableRuns, Trend
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile_document import CachedBandwidth, DevicePeaks
 from opsdebug_ci.model.speed import AlarmBound, ArmFacts, Comparing, Comparison, ComparisonRun
 from opsdebug_ci.model.wire import from_json
-from opsdebug_ci.store.column import FLAG, INTEGER, REAL, TEXT, TEXTS, Row
+from opsdebug_ci.store.column import FLAG, INTEGER, INTEGER_MAP, REAL, TEXT, TEXTS, Row
 from opsdebug_ci.store.machine_columns import MACHINE, read_machine
 from opsdebug_ci.store.struct import to_struct
 from opsdebug_ci.store.tables import comparisons, histories, sweeps, timings
@@ -58,6 +58,13 @@ _COMPARABLE = pa.struct(
     + [("why", pa.list_(_LEFT_OUT))]
 )
 
+_CASE = pa.struct(
+    [(name, TEXT) for name in ("id", "name", "operator", "dtype", "layout", "inputs", "device", "direction")]
+    + [("dims", INTEGER_MAP), ("seed", INTEGER)]
+)
+_POINT = pa.struct([("commit", TEXT), ("ns", REAL), ("at", TEXT)])
+_TREND = pa.struct([("case", _CASE), ("now_ns", REAL), ("points", pa.list_(_POINT))])
+
 PERFORMANCE = pa.struct(
     [
         ("peaks", pa.list_(_PEAKS)),
@@ -65,6 +72,7 @@ PERFORMANCE = pa.struct(
         ("alarms", _ALARMS),
         ("notes", TEXTS),
         ("comparable", _COMPARABLE),
+        ("trends", pa.list_(_TREND)),
     ]
 )
 """Model value `PerformanceDocument` without its profiles, sweeps, comparisons, history and imported times."""
@@ -80,6 +88,7 @@ def performance_struct(performance: PerformanceDocument | None) -> dict[str, Any
         "alarms": to_struct(performance.alarms),
         "notes": list(performance.notes),
         "comparable": to_struct(performance.comparable),
+        "trends": to_struct(performance.trends),
     }
 
 
@@ -104,7 +113,14 @@ def read_performance(struct: Row | None, stored: Mapping[str, Sequence[Row]]) ->
         notes=tuple(struct["notes"]),
         imported=timings.read_imported(launches),
         comparable=_read_comparable(struct.get("comparable")),
+        trends=tuple(_read_trend(trend) for trend in struct.get("trends") or ()),
     )
+
+
+def _read_trend(struct: Row) -> Trend:
+    case = {**struct["case"], "dims": dict(struct["case"]["dims"])}
+    trend: Trend = from_json({**struct, "case": case}, Trend)
+    return trend
 
 
 def _read_comparable(struct: Row | None) -> ComparableRuns | None:

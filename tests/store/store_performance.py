@@ -12,7 +12,7 @@ from typing import Any, Union
 from hypothesis import strategies as st
 
 from opsdebug_ci.model import Blame, CaseDocument, Cause, Finding, Machine, RunDocument
-from opsdebug_ci.model.history import ChangePoint, ComparableRuns, HistoryReading, LeftOut
+from opsdebug_ci.model.history import ChangePoint, ComparableRuns, HistoryReading, LeftOut, Trend, TrendPoint
 from opsdebug_ci.model.imported import ImportedTime
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile import Parts, Stopwatch, Traffic
@@ -154,6 +154,9 @@ def performance(case: CaseDocument, machine: Machine) -> PerformanceDocument:
             left_out=3,
             other_machines=2,
             why=(LeftOut(machines=2, runs=3, differs=("torch 2.12.0 there, 2.13.0 here",)),),
+        ),
+        trends=(
+            Trend(case=case, now_ns=910.0, points=(TrendPoint(commit=OLD, ns=800.5, at="2026-11-20T03:00:00+00:00"),)),
         ),
     )
 
