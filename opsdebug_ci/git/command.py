@@ -1,7 +1,7 @@
 """Questions to git and orders to it, in the same way everywhere.
 
-Decides what git may do on the way: no shell, hook or monitor is started, no configuration of the person or the system
-is read, nobody is asked for a password, and no variable of a surrounding git leads it elsewhere.
+Decides what git may do on the way: no shell, hook, monitor or filter is started, no configuration of the person or the
+system is read, nobody is asked for a password, and no variable of a surrounding git leads it elsewhere.
 """
 
 from __future__ import annotations
@@ -37,6 +37,16 @@ OPTIONS = (
     "--no-pager",
 )
 """In front of every question."""
+
+READS_FILES = ("status", "diff")
+"""Questions about the files of a work tree, for which git runs what the repository's own configuration names as the
+filter of a file (gitattributes(5), `filter`)."""
+
+SUBMODULE_MODE = "160000 "
+"""How an entry of the index begins that is a submodule."""
+
+_WITHOUT_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
+"""What a filter is set to: a command without words is none."""
 
 _ENVIRONMENT = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -81,7 +91,7 @@ def run(
 def answer(directory: Path, *question: str) -> str | None:
     """What git prints, without the last newline; None when it fails or is not there."""
     try:
-        finished = _run(directory, question, TIMEOUT_S)
+        finished = _run(directory, question, TIMEOUT_S, _without_filters(directory, question))
     except (OSError, subprocess.TimeoutExpired):
         return None
     return os.fsdecode(finished.stdout).removesuffix("\n") if finished.returncode == 0 else None
@@ -114,6 +124,33 @@ def environment_for_git(inherited: Mapping[str, str]) -> dict[str, str]:
     """`inherited` without git's own variables, which would point a hook's git at another repository."""
     kept = {name: value for name, value in inherited.items() if not name.startswith("GIT_")}
     return {**kept, **_ENVIRONMENT}
+
+
+def _without_filters(directory: Path, question: tuple[str, ...]) -> dict[str, str] | None:
+    """The environment of a question by which no filter is run; None: the question runs none.
+
+    A file that was only touched then counts as changed where the repository keeps it filtered (large files, LFS).
+    """
+    if question[0] not in READS_FILES:
+        return None
+    top = Path(answer(directory, "rev-parse", "--show-toplevel") or directory)
+    settings = [(f"{name}.{key}", value) for name in _filters(top) for key, value in _WITHOUT_FILTER.items()]
+    # NOTE: variables, since behind `-c` a filter with `=` in its name would be taken for another.
+    pairs = {f"GIT_CONFIG_KEY_{number}": name for number, (name, _) in enumerate(settings)}
+    values = {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(settings)}
+    return {**environment_for_git(os.environ), "GIT_CONFIG_COUNT": str(len(settings)), **pairs, **values}
+
+
+def _filters(top: Path) -> dict[str, None]:
+    """Filters that the repository at `top` and its submodules configure, whose files git looks at as well."""
+    listed = answer(top, "config", "-z", "--name-only", "--get-regexp", r"^filter\.") or ""
+    found = dict.fromkeys(name.rpartition(".")[0] for name in listed.split("\0") if name)
+    entries = (answer(top, "ls-files", "-z", "--stage") or "").split("\0")
+    submodules = (top / entry.partition("\t")[2] for entry in entries if entry.startswith(SUBMODULE_MODE))
+    for submodule in submodules:
+        if (submodule / ".git").exists():  # otherwise git would answer for the repository around it
+            found |= _filters(submodule)
+    return found
 
 
 def _run(

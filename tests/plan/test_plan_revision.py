@@ -10,7 +10,7 @@ from plan_repositories import Repository
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model import Revision
-from opsdebug_ci.plan.revision import changed_files, read_revision
+from opsdebug_ci.plan.revision import changed_files, difference_digest, read_revision
 
 
 @pytest.fixture
@@ -105,6 +105,31 @@ def test_no_monitor_or_hook_of_the_repository_is_started(repository: Repository)
     repository.write(a="2")
     read_revision(repository.root)
     changed_files(repository.root, "main")
+    assert not trace.exists()
+
+
+def test_no_filter_of_the_repository_or_its_submodules_is_run(repository: Repository, tmp_path: Path) -> None:
+    part = Repository(tmp_path / "part")
+    part.commit(a="1")
+    repository.commit(a="1")
+    repository.git("-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(part.root), "part")
+    repository.git("commit", "--quiet", "--message=part")
+    trace = tmp_path / "started"
+    script = tmp_path / "planted"
+    script.write_text(f"#!/bin/sh\ntouch '{trace}'\nexec cat\n")
+    script.chmod(0o755)
+    for directory, name in ((repository.root, "planted=a.b"), (repository.root / "part", "other")):
+        subprocess.run(["git", "-C", str(directory), "config", f"filter.{name}.clean", str(script)], check=True)
+        subprocess.run(["git", "-C", str(directory), "config", f"filter.{name}.required", "true"], check=True)
+        (directory / ".gitattributes").write_text(f"*.py filter={name}\n")
+        (directory / "a.py").touch()
+        subprocess.run(["git", "-C", str(directory), "status"], capture_output=True, check=True)
+        assert trace.exists(), "the planted filter works"
+        trace.unlink()
+        (directory / "a.py").write_text("2")
+    assert read_revision(repository.root).dirty
+    assert repository.root / "a.py" in changed_files(repository.root, "main")
+    assert difference_digest(repository.root)
     assert not trace.exists()
 
 
