@@ -6,12 +6,14 @@ that the person who sets `gate = "never"` has asked for exit code 0 whenever any
 What is known: a failure of a group whose fingerprint is recorded, or each of whose members' is. A group with a named
 cause is told from others by it; `unknown` tells little more than the operator, so such a failure is known only case by
 case. So is a failure recorded with an older version of fingerprints: its case failed there, of the same cause. A second
-defect that fails on no other case than the first goes unseen.
+defect that fails on no other case than the first goes unseen. A group is known when all of its failures are, whatever
+the gate makes of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from opsdebug_ci.model.judgement import Group, Judgement, KnownFailures, OlderFailure, Summary
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Cause, Gate, Verdict
@@ -51,30 +53,52 @@ def summarise(
     unsettled = next((v for v in _UNSETTLED if counts[str(v)]), None)
     if unsettled is None and (not judged or (planned is not None and len(judgements) < planned)):
         unsettled = Verdict.INCONCLUSIVE
-    if _gating(judgements, groups, gate, known or KnownFailures(), membership):
+    known = known or KnownFailures()
+    failing = _failing(judgements, groups, membership)
+    new = [(judgement, owners) for judgement, owners in failing if not _is_known(judgement, owners, known)]
+    if _gating(failing, new, groups, gate):
         verdict, exit_code = Verdict.FAIL, EXIT_FAIL
     elif unsettled is not None:
         verdict, exit_code = unsettled, EXIT_PASS if gate is Gate.NEVER and judged else EXIT_UNSETTLED
     else:
         verdict, exit_code = Verdict.PASS, EXIT_PASS
-    return Summary(verdict=verdict, exit_code=exit_code, counts=counts, groups=tuple(groups))
+    recorded = _fingerprints(failing) - _fingerprints(new)
+    return Summary(verdict=verdict, exit_code=exit_code, counts=counts, groups=_told(groups, recorded, known))
 
 
-def _gating(
-    judgements: Sequence[Judgement],
-    groups: Sequence[Group],
-    gate: Gate,
-    known: KnownFailures,
-    membership: Mapping[str, str] | None,
-) -> bool:
-    failing = [judgement for judgement in judgements if judgement.verdict in FAILING_VERDICTS]
+_Owned = tuple[Judgement, list[Group]]
+"""A failure with its group, or every group it may be in."""
+
+
+def _failing(
+    judgements: Iterable[Judgement], groups: Sequence[Group], membership: Mapping[str, str] | None
+) -> list[_Owned]:
+    listed = {case: group.fingerprint for group in groups for case in group.cases}
+    places = listed if membership is None else membership
+    return [(each, _owners(each, groups, places)) for each in judgements if each.verdict in FAILING_VERDICTS]
+
+
+def _gating(failing: Sequence[_Owned], new: Sequence[_Owned], groups: Sequence[Group], gate: Gate) -> bool:
     if gate is Gate.NEVER or not failing:
         return False
-    if gate is Gate.ALL or len(failing) > sum(group.count for group in groups):
-        return True
-    listed = {case: group.fingerprint for group in groups for case in group.cases}
-    owners = listed if membership is None else membership
-    return any(not _is_known(judgement, _owners(judgement, groups, owners), known) for judgement in failing)
+    return gate is Gate.ALL or len(failing) > sum(group.count for group in groups) or bool(new)
+
+
+def _fingerprints(failing: Iterable[_Owned]) -> frozenset[str]:
+    return frozenset(group.fingerprint for _, owners in failing for group in owners)
+
+
+def _told(groups: Iterable[Group], recorded: Container[str], known: KnownFailures) -> tuple[Group, ...]:
+    """The groups, those with these fingerprints as known."""
+    return tuple(
+        replace(group, known=True, since=_since(group, known)) if group.fingerprint in recorded else group
+        for group in groups
+    )
+
+
+def _since(group: Group, known: KnownFailures) -> str:
+    names = (group.fingerprint, *group.members, *group.cases)
+    return next((known.since[name] for name in names if name in known.since), "")
 
 
 def _owners(judgement: Judgement, groups: Sequence[Group], owners: Mapping[str, str]) -> list[Group]:

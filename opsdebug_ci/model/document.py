@@ -18,7 +18,7 @@ from opsdebug_ci.model.judgement import ReferenceUse, Summary
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.run import RunRecord
-from opsdebug_ci.model.vocabulary import Verdict
+from opsdebug_ci.model.vocabulary import Gate, Verdict
 
 RUN_SCHEMA = "opsdebug.run/1"
 """Name and version of the document."""
@@ -112,6 +112,23 @@ class OperatorSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFacts:
+    """What was planned before a stage was divided into shards, so that parts can be told to be of one whole."""
+
+    id: str
+    """sha256 over the stage, the tested files, the selection, the gate and the ids of all cases in order."""
+
+    cases: int
+    """Cases of the whole."""
+
+    mine: int
+    """Those of them that are this run's."""
+
+    gate: Gate = Gate.NEW
+    """Which failures gate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument:
     """A whole run."""
 
@@ -156,3 +173,6 @@ class RunDocument:
 
     performance: PerformanceDocument | None = None
     """What is said of speed; None: it was not asked about."""
+
+    plan: PlanFacts | None = None
+    """What it is a part of; None: its cases were picked by hand, or it was stored by an older program."""

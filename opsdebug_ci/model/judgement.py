@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.finding import Finding
@@ -92,6 +92,12 @@ class Group:
     identity: Identity | None = None
     """What its fingerprint is made of, in clear; None: recorded by an older version."""
 
+    known: bool = False
+    """None of its failures would gate under `new`: they are recorded at the baseline, or a person has accepted them."""
+
+    since: str = ""
+    """Nearest commit at which it is recorded, full hash; empty: it is not known, or there is no such commit."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OlderFailure:
@@ -119,6 +125,9 @@ class KnownFailures:
 
     older: frozenset[OlderFailure] = frozenset()
     """Those of them whose fingerprint is of an older version."""
+
+    since: Mapping[str, str] = field(default_factory=dict)
+    """Fingerprint or case id -> nearest commit that recorded it as failed."""
 
     unread: tuple[str, ...] = ()
     """Files of the store that could not be read: what failed there is not among these."""

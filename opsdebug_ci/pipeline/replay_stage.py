@@ -24,6 +24,7 @@ from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.run import CiContext, Revision
 from opsdebug_ci.model.vocabulary import Stage, Verdict
 from opsdebug_ci.pipeline.budget import SECOND_NS
+from opsdebug_ci.pipeline.planned import plan_facts
 from opsdebug_ci.pipeline.record import run_record, start
 from opsdebug_ci.pipeline.replay_places import Entry, every_bundle, has_places, look_into
 from opsdebug_ci.pipeline.replay_tries import Attempt, described, make_attempts, obstacle
@@ -94,7 +95,10 @@ def replay_all(
     if not wanted and has_places(configuration, world.environ):
         summary = replace(summary, verdict=Verdict.PASS, exit_code=0)
     record = run_record(Stage.REPLAY, bench, configuration, world, began=began, revision=revision, ci=ci)
-    told = document(record, judgements, summary, fingerprints={}, notes=tuple(_notes(wanted, replayed, memory)))
+    notes = tuple(_notes(wanted, replayed, memory))
+    bundles = sorted(entry.sha256 for entry in distinct)
+    plan = plan_facts(selection, configuration.gate, revision, bundles, mine=len(wanted))
+    told = document(record, judgements, summary, fingerprints={}, notes=notes, plan=plan)
     observations = tuple(
         replace(observation, bundle=item.entry.sha256, fingerprint=item.fingerprint)
         for observation, item in zip(told.observations, replayed, strict=True)
@@ -237,11 +241,16 @@ def _summary(replayed: Sequence[_Replayed], gate: Gate, accepted: frozenset[str]
     groups = tuple(_with_bundle(found, replayed) for found in group(judgements))
     if gate is not Gate.NEVER:
         gate = Gate.NEW if all(_is_accepted(item, accepted) for item in failing) else Gate.ALL
+    membership = fingerprints(judgements)
+    new = {item.judgement.case.id for item in failing if not _is_accepted(item, accepted)}
+    gating = {membership[case] for case in new if case in membership}
     known = KnownFailures(
-        fingerprints=frozenset(name for found in groups for name in (found.fingerprint, *found.members)),
-        cases=frozenset(item.judgement.case.id for item in failing),
+        fingerprints=frozenset(
+            name for found in groups if found.fingerprint not in gating for name in (found.fingerprint, *found.members)
+        ),
+        cases=frozenset(item.judgement.case.id for item in failing) - new,
     )
-    return summarise(judgements, groups, gate, known, planned=planned, membership=fingerprints(judgements))
+    return summarise(judgements, groups, gate, known, planned=planned, membership=membership)
 
 
 def _is_accepted(item: _Replayed, accepted: frozenset[str]) -> bool:

@@ -29,6 +29,7 @@ from opsdebug_ci.pipeline.attempt import Attempt
 from opsdebug_ci.pipeline.batches import batches
 from opsdebug_ci.pipeline.budget import Budget
 from opsdebug_ci.pipeline.diagnosis import Diagnosis, Means, diagnose, undiagnosed
+from opsdebug_ci.pipeline.planned import plan_facts
 from opsdebug_ci.pipeline.record import run_record, start
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.pipeline.workbench import Workbench
@@ -82,7 +83,8 @@ def verify(
     untouched = _untouched(selection, bench.catalogue.operators, configuration)
     left_out = tuple(operator.name for operator in selected if operator.name in untouched)
     wanted = [operator for operator in selected if operator.name not in untouched]
-    planned = _planned(selection, wanted, bench)
+    whole = _planned(selection, wanted, bench)
+    planned = _mine(selection, whole)
     judged = _judged(selection, planned, wanted, bench, world, attempt)
     told = _diagnosed(judged, selection, bench, configuration, world, revision, attempt)
     summary = _summary(told, baseline, planned=len(planned))
@@ -100,6 +102,7 @@ def verify(
         sources=_sources(wanted, configuration.root),
         notes=(*attempt.told(len(judged), len(planned)), *told.notes),
         baseline=baseline.known.commit,
+        plan=plan_facts(selection, baseline.gate, revision, [item.case.id for item in whole], mine=len(planned)),
     )
 
 
@@ -148,7 +151,7 @@ class _PlannedCase:
 
 
 def _planned(selection: Selection, operators: Sequence[OperatorDescription], bench: Workbench) -> list[_PlannedCase]:
-    """Cases in order. An operator that cannot take part still has one, which says why."""
+    """Cases of all shards in order. An operator that cannot take part still has one, which says why."""
     planned: list[_PlannedCase] = []
     by_glob = not selection.patterns or any(is_glob(pattern) for pattern in selection.patterns)
     for operator in operators:
@@ -161,6 +164,10 @@ def _planned(selection: Selection, operators: Sequence[OperatorDescription], ben
             continue
         first = (mine or cases(operator, selection.stage, axes, selection.checks, operator.devices))[0]
         planned.append(_PlannedCase(case=first, excuse=unfit or f"no `{first.device}` device on this machine"))
+    return planned
+
+
+def _mine(selection: Selection, planned: list[_PlannedCase]) -> list[_PlannedCase]:
     if selection.shard is None:
         return planned
     mine = shard([item.case for item in planned], selection.shard.index, selection.shard.count)

@@ -15,6 +15,7 @@ from opsdebug_ci.model.document import (
     ObservationDocument,
     OperatorSource,
     OutputDocument,
+    PlanFacts,
     RunDocument,
     TimingDocument,
 )
@@ -46,6 +47,7 @@ def document(
     sources: tuple[OperatorSource, ...] = (),
     notes: tuple[str, ...] = (),
     baseline: str | None = None,
+    plan: PlanFacts | None = None,
 ) -> RunDocument:
     """The document of a run.
 
@@ -60,6 +62,7 @@ def document(
         sources: where operators are defined.
         notes: what a reader must know beside the cases.
         baseline: commit compared with, when there was one.
+        plan: what was planned before the run was divided; None: its cases were picked by hand.
     """
     return RunDocument(
         schema=RUN_SCHEMA,
@@ -73,6 +76,7 @@ def document(
         unavailable=unavailable,
         sources=sources,
         notes=notes,
+        plan=plan,
     )
 
 

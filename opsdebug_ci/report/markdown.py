@@ -79,8 +79,9 @@ def _group(document: RunDocument, group: Group) -> str:
     case = rollup.representative(document, group)
     finding = case.findings[0] if case is not None and case.findings else None
     blame = f", blames the {finding.blame}" if finding is not None else ""
+    known = f", {md_text(rollup.recorded(group))}" if group.known else ""
     lines = [
-        f"- **{md_text(group.operator)}**: {group.cause}{blame}, {group.count:,}x. "
+        f"- **{md_text(group.operator)}**: {group.cause}{blame}, {group.count:,}x{known}. "
         f"{md_text(group.statement, STATEMENT_LIMIT)}"
     ]
     lines += [f"  {md_text(fact, STATEMENT_LIMIT)}" for fact in rollup.group_facts(group)]

@@ -16,6 +16,9 @@ from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict, Zone
 
 UNSETTLED = (Verdict.ERROR, Verdict.INCONCLUSIVE)
 
+SHORT_COMMIT = 7
+"""Hex digits of a commit within a sentence, as git shows them."""
+
 OVERRIDDEN = "overridden by the contract"
 """How a bound begins that is the user's own."""
 
@@ -148,6 +151,11 @@ def group_facts(group: Group) -> tuple[str, ...]:
     """What is known of a group beyond its representative: where it begins, what fails and what passes, what it is."""
     where = (group.boundary, *(f"fails where {separator}" for separator in group.separators))
     return tuple(line for line in (*where, group.why) if line)
+
+
+def recorded(group: Group) -> str:
+    """`known since abc1234`, `known` where no commit is known for it; empty: it is new."""
+    return f"known since {group.since[:SHORT_COMMIT]}" if group.known and group.since else "known" * group.known
 
 
 def amber_cases(document: RunDocument) -> int:

@@ -82,8 +82,9 @@ def _group(document: RunDocument, number: int, group: Group) -> list[str]:
     look = look_command(case) if case is not None else None
     blame = f", blames the {finding.blame}" if finding is not None else ""
     cases = f"{group.count:,} case" + ("" if group.count == 1 else "s")
+    known = f", {plain(rollup.recorded(group))}" if group.known else ""
     return [
-        f"  {number}. {plain(group.operator, _NAME_WIDTH)}: {group.cause}{blame}, {cases}, {group.fingerprint}",
+        f"  {number}. {plain(group.operator, _NAME_WIDTH)}: {group.cause}{blame}, {cases}, {group.fingerprint}{known}",
         f"     {plain(group.statement)}",
         *(f"     {plain(line)}" for line in rollup.group_facts(group)),
         *(f"     {line}" for line in ([] if case is None else short_lines(case))),

@@ -199,3 +199,33 @@ def test_counts_name_every_verdict():
         "timeout": 0,
         "skipped": 1,
     }
+
+
+@pytest.mark.parametrize("gate", list(Gate))
+def test_a_group_is_known_under_every_gate_and_says_since_when(gate):
+    judgements = [MAKE["fail"](0), MAKE["crash"](1)]
+    old, new = group(judgements)
+    known = replace(recorded([old]), since={old.fingerprint: "c7", new.fingerprint: "c9"})
+    told = summarise(judgements, (old, new), gate, known).groups
+    assert [(each.known, each.since) for each in told] == [(True, "c7"), (False, "")]
+
+
+def test_a_group_with_one_new_case_is_not_known():
+    judgements = wrong(0, 1)
+    groups = group(judgements)
+    (told,) = summarise(judgements, groups, Gate.NEW, recorded(groups, judgements)).groups
+    assert (told.known, told.since) == (True, "")
+    (told,) = summarise(judgements, groups, Gate.NEW, recorded(groups, judgements[:1])).groups
+    assert not told.known
+
+
+def test_a_group_known_by_its_cases_alone_says_since_when():
+    judgements = [MAKE["fail"](0)]
+    known = replace(recorded_by_older((judgements[0], "exception")), since={judgements[0].case.id: "c3"})
+    (told,) = summarise(judgements, group(judgements), Gate.NEW, known).groups
+    assert (told.known, told.since) == (True, "c3")
+
+
+def test_where_no_baseline_was_read_nothing_is_known():
+    judgements = [MAKE["fail"](0)]
+    assert [each.known for each in summarise(judgements, group(judgements), Gate.NEVER).groups] == [False]

@@ -298,3 +298,19 @@ def test_a_group_says_where_it_begins_and_how_to_replay_it():
     assert lines[start + 1 : start + 3] == [f"fails where {group.separators[0]}", group.why]
     assert "replay: opsdebug replay abababababab" in lines
     assert "Reproduce: `opsdebug replay abababababab`" in markdown(told)
+
+
+@pytest.mark.parametrize(
+    ("known", "since", "shown"),
+    [
+        (True, "abc1234" + "0" * 33, ", known since abc1234"),
+        (True, "", ", known"),
+        (False, "", ""),
+    ],
+)
+def test_a_group_says_since_when_it_is_known(known, since, shown):
+    document = run_document([judged(raised(), operator="gelu")])
+    group = replace(document.summary.groups[0], known=known, since=since)
+    told = replace(document, summary=replace(document.summary, groups=(group,)))
+    assert f"1. gelu: exception, blames the operator, 1 case, v2:FINGERPRINT{shown}\n" in scrubbed(told)
+    assert f"- **gelu**: exception, blames the operator, 1x{shown}. the operator raised" in markdown(told)

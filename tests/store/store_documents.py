@@ -17,6 +17,7 @@ from opsdebug_ci.model import (
     ClassMismatch,
     Confidence,
     Finding,
+    Gate,
     Group,
     Machine,
     ObservationDocument,
@@ -37,6 +38,7 @@ from opsdebug_ci.model import (
     WorstElement,
     Zone,
 )
+from opsdebug_ci.model.document import PlanFacts
 from opsdebug_ci.model.region import Span
 from opsdebug_ci.model.timing import Clocks
 
@@ -236,6 +238,8 @@ def full_document() -> RunDocument:
         statement="the tail",
         bundle="ab" * 32,
         replay="opsdebug replay abababababab",
+        known=True,
+        since="b" * 40,
     )
     return RunDocument(
         schema="opsdebug.run/1",
@@ -254,6 +258,7 @@ def full_document() -> RunDocument:
         notes=("bundles hold no values",),
         sources=(OperatorSource(operator="softmax", file="kernels/softmax.py", line=12),),
         performance=performance(case("add"), FULL_MACHINE),
+        plan=PlanFacts(id="9" * 64, cases=24, mine=3, gate=Gate.ALL),
     )
 
 

@@ -61,7 +61,7 @@ def known(commit: str | None, *fingerprints: str, cases: str = "") -> KnownFailu
 )
 def test_each_operator_is_known_at_its_nearest_record(tmp_path: Path, runs: list[str], expected: KnownFailures) -> None:
     history(tmp_path, *runs)
-    assert known_failures(tmp_path, ("c3", "c2", "c1")) == expected
+    assert found(tmp_path, "c3", "c2", "c1") == expected
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,23 @@ def test_only_a_stage_on_an_unmodified_tree_is_a_record(
 def test_a_replaced_attempt_is_no_record(tmp_path: Path) -> None:
     history(tmp_path, "c3 | add:fail/f1", key="k", attempt=1)
     open_store(tmp_path).append(run_document("add:pass", "again", commit="c3", key="k", attempt=2))
-    assert known_failures(tmp_path, ("c3",)) == known("c3")
+    assert found(tmp_path, "c3") == known("c3")
 
 
 def test_without_a_store_or_a_commit_nothing_is_known(tmp_path: Path) -> None:
-    assert known_failures(tmp_path / "s", ("c3", "c2")) == known(None)
+    assert found(tmp_path / "s", "c3", "c2") == known(None)
     history(tmp_path, " | add:fail/f1")
-    assert known_failures(tmp_path, ()) == known(None)
+    assert found(tmp_path) == known(None)
+
+
+def found(store: Path, *line: str) -> KnownFailures:
+    """What is known at a line of commits, but for the commit each failure was recorded at."""
+    return replace(known_failures(store, line), since={})
+
+
+def test_each_failure_has_the_nearest_commit_that_recorded_it(tmp_path: Path) -> None:
+    history(tmp_path, "c1 | add:fail/f1 gelu:fail/f2", "c2 | add:fail/f1", "c3 | mul:pass gelu:pass")
+    assert known_failures(tmp_path, ("c3", "c2", "c1")).since == {"f1": "c2", "add-0": "c2"}
 
 
 def record(store: Path, fingerprint: str, cause: Cause, members: tuple[str, ...] = ()) -> None:
@@ -127,8 +137,8 @@ def test_members_of_a_group_are_recorded_with_it(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     history(tmp_path, "c1 | add:fail/f1", "c3 | add:pass gelu:fail/f2")
-    assert known_failures(tmp_path, ("c3", "c1")) == known("c3", "f2", cases="gelu-1")
+    assert found(tmp_path, "c3", "c1") == known("c3", "f2", cases="gelu-1")
     (path,) = tmp_path.glob("accuracy/*/r1.parquet")
     path.write_bytes(b"damaged")
     expected = replace(known("c1", "f1", cases="add-0"), unread=(str(path.relative_to(tmp_path)),))
-    assert known_failures(tmp_path, ("c3", "c1")) == expected
+    assert found(tmp_path, "c3", "c1") == expected

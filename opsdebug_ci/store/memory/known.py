@@ -49,6 +49,11 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
     failing = [verdict.value for verdict in FAILING_VERDICTS]
     answer = query(location, _SQL, (list(line), list(line), failing, f"{FINGERPRINT_VERSION}:%"))
     rows = answer.rows
+    since: dict[str, str] = {}
+    for commit, _, fingerprint, members, case, _ in rows:
+        for name in (fingerprint, *_texts(members), case):
+            if name is not None:
+                since.setdefault(str(name), str(commit))
     return KnownFailures(
         commit=str(rows[0][0]) if rows else None,
         fingerprints=frozenset(str(found) for row in rows for found in (row[2], *_texts(row[3])) if found is not None),
@@ -58,6 +63,7 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
             for *_, case, cause in rows
             if case is not None and cause is not None
         ),
+        since=since,
         unread=tuple(fault.path for fault in answer.faults),
     )
 

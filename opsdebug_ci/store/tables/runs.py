@@ -25,6 +25,7 @@ from opsdebug_ci.model import (
     Unavailable,
     Verdict,
 )
+from opsdebug_ci.model.document import PlanFacts
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.wire import from_json
 from opsdebug_ci.store.column import (
@@ -42,7 +43,7 @@ from opsdebug_ci.store.column import (
 )
 from opsdebug_ci.store.machine_columns import MACHINE_COLUMNS, machine_columns, read_machine
 from opsdebug_ci.store.performance import PERFORMANCE, performance_struct
-from opsdebug_ci.store.struct import to_struct
+from opsdebug_ci.store.struct import cells, read_cells, to_struct
 
 IDENTITY = pa.struct(
     [
@@ -76,6 +77,8 @@ GROUP = pa.struct(
         ("boundary", TEXT),
         ("members", TEXTS),
         ("identity", IDENTITY),
+        ("known", FLAG),
+        ("since", TEXT),
     ]
 )
 """Model value `Group`; what stands behind `statement` is null in rows of older programs."""
@@ -126,6 +129,14 @@ COLUMNS = (
     Column(name="sources", type=pa.list_(SOURCE), comment="where the operators are defined"),
     Column(name="performance", type=PERFORMANCE, comment="what holds for all that is said of speed; null: not asked"),
     Column(
+        name="plan_id", type=TEXT, comment="sha256 of what was planned before it was divided; null: by hand, or older"
+    ),
+    Column(name="plan_cases", type=INTEGER, comment="cases of the whole plan; null as `plan_id`", unit="cases"),
+    Column(
+        name="plan_mine", type=INTEGER, comment="those of them that are this run's; null as `plan_id`", unit="cases"
+    ),
+    Column(name="plan_gate", type=TEXT, comment="which failures gate: new, all, never; null as `plan_id`"),
+    Column(
         name="files",
         type=pa.list_(FILE),
         comment="the run's files in the other tables as they were written; null in older files",
@@ -136,6 +147,9 @@ COLUMNS = (
         comment="sha256 of each bundle the store does not hold, and where it is; null in older files",
     ),
 )
+
+PLAN_COLUMNS = {"id": "plan_id", "cases": "plan_cases", "mine": "plan_mine", "gate": "plan_gate"}
+"""Field of `PlanFacts` -> column."""
 
 
 def start_of(run: RunRecord) -> datetime:
@@ -185,6 +199,7 @@ def read_document(
         notes=tuple(row["notes"] or ()),
         sources=tuple(from_json(source, OperatorSource) for source in row["sources"]),
         performance=performance,
+        plan=read_cells(row, PLAN_COLUMNS, PlanFacts),
     )
 
 
@@ -235,6 +250,7 @@ def _summary_columns(document: RunDocument) -> dict[str, Any]:
         "notes": list(document.notes),
         "sources": to_struct(document.sources),
         "performance": performance_struct(document.performance),
+        **cells(document.plan, PLAN_COLUMNS),
     }
 
 
