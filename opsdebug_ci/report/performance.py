@@ -13,6 +13,7 @@ from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.profile_document import ProfileEntry
 from opsdebug_ci.model.speed import ComparisonRun, SpeedVerdict
 from opsdebug_ci.report import compare, speed
+from opsdebug_ci.report.blocks import fold, listing
 from opsdebug_ci.report.escape import md_text, plain
 from opsdebug_ci.report.trend import trend_line
 
@@ -51,13 +52,34 @@ def performance_blocks(performance: PerformanceDocument | None, most: int, *, fo
     """Blocks of markdown: regressions and what could not be told, at most so many lines each; the rest folded away."""
     if performance is None:
         return []
+    details = detail_blocks(performance, most) if folded else []
+    return [
+        "### Performance",
+        f"{md_text(conclusion(performance), LINE_LIMIT)}.",
+        *_listing(compare.TITLES[SpeedVerdict.REGRESSED], _groups(performance, SpeedVerdict.REGRESSED), most),
+        *_listing("trend:", trend_lines(performance.trends), most),
+        *untold_blocks(performance, most),
+        *fold("Performance in detail", details),
+    ]
+
+
+def untold_blocks(performance: PerformanceDocument, most: int) -> list[str]:
+    """What could not be told of speed, and why nothing is believed."""
     run = performance.comparison
-    blocks = ["### Performance", f"{md_text(conclusion(performance), LINE_LIMIT)}."]
-    for verdict in ALARMING if run is not None else ():
-        blocks += _block(compare.TITLES[verdict].capitalize(), _groups(run, verdict), most)
-    blocks += _block("Trend:", trend_lines(performance.trends), most)
-    blocks += _block("Contaminated:", [] if run is None else compare.doubt_lines(run), most)
-    return [*blocks, *(_folded(performance, most) if folded else [])]
+    untold = _groups(performance, SpeedVerdict.INCONCLUSIVE)
+    doubts = [] if run is None else compare.doubt_lines(run)
+    return [*_listing(compare.TITLES[SpeedVerdict.INCONCLUSIVE], untold, most), *_listing("contaminated:", doubts, most)]
+
+
+def detail_blocks(performance: PerformanceDocument, most: int) -> list[str]:
+    """What nobody need look at first, at most so many lines of each kind."""
+    calm = [verdict for verdict in SpeedVerdict if verdict not in ALARMING]
+    return [
+        *(block for one in calm for block in _listing(f"{one}:", _groups(performance, one), most)),
+        *_listing("history:", history_lines(performance.history), most),
+        *_listing("profile:", profile_lines(performance.profiles), most),
+        *_listing("how far this can be believed:", _ending(performance), most),
+    ]
 
 
 def conclusion(performance: PerformanceDocument) -> str:
@@ -165,24 +187,12 @@ def _titled(title: str, lines: list[str], verbosity: int) -> list[str]:
     return [title, *(f"  {line}" for line in shown), *more] if lines else []
 
 
-def _groups(run: ComparisonRun | None, verdict: SpeedVerdict) -> list[str]:
+def _groups(performance: PerformanceDocument, verdict: SpeedVerdict) -> list[str]:
+    run = performance.comparison
     if run is None:
         return []
     return [speed.verdict_line(group, run.arms) for group in speed.by_operator(run.comparisons, verdict)]
 
 
-def _folded(performance: PerformanceDocument, most: int) -> list[str]:
-    run = performance.comparison
-    listed = [verdict for verdict in SpeedVerdict if verdict not in ALARMING]
-    blocks = [block for verdict in listed for block in _block(f"{verdict}:".capitalize(), _groups(run, verdict), most)]
-    blocks += _block("History:", history_lines(performance.history), most)
-    blocks += _block("Profile:", profile_lines(performance.profiles), most)
-    blocks += _block("How far this can be believed:", _ending(performance), most)
-    return ["<details><summary>Performance in detail</summary>", *blocks, "</details>"] if blocks else []
-
-
-def _block(title: str, lines: Sequence[str], most: int) -> list[str]:
-    shown = [f"- {md_text(line, LINE_LIMIT)}" for line in lines[:most]]
-    hidden = len(lines) - len(shown)
-    more = [f"- and {hidden:,} more."] if hidden else []
-    return [f"{title}\n\n" + "\n".join([*shown, *more])] if lines else []
+def _listing(title: str, lines: Sequence[str], most: int) -> list[str]:
+    return listing(title.capitalize(), [md_text(line, LINE_LIMIT) for line in lines], most)

@@ -131,12 +131,23 @@ def verdict_line(group: OperatorVerdict, arms: Sequence[ArmFacts]) -> str:
     """One operator against one arm: its worst shape, and how many more there are."""
     one = group.worst
     name = plain(one.case.operator, NAME_WIDTH)
+    shape = "" if one.effect is None else subject(one)
+    return f"{' '.join(part for part in (name, shape) if part)}: {verdict_words(group, arms)}"
+
+
+def subject(one: Comparison) -> str:
+    """Of which case of its operator a line is: `S=128 float32`."""
+    return " ".join(part for part in (axes(one.case), plain(one.case.dtype)) if part)
+
+
+def verdict_words(group: OperatorVerdict, arms: Sequence[ArmFacts]) -> str:
+    """What such a line says of its operator."""
+    one = group.worst
     more = f" (+{group.more:,} more)" if group.more else ""
     if one.effect is None:
-        return f"{name}: {plain(one.statement).removeprefix(f'{one.verdict}: ')}{more}"
-    where = " ".join(part for part in (name, axes(one.case), plain(one.case.dtype)) if part)
+        return f"{plain(one.statement).removeprefix(f'{one.verdict}: ')}{more}"
     unclear = _unclear(one, one.effect) if one.verdict is SpeedVerdict.INCONCLUSIVE else ""
-    return f"{where}: {moved(one.effect)} than {arm_name(arms, one.base)}{unclear}{more}"
+    return f"{moved(one.effect)} than {arm_name(arms, one.base)}{unclear}{more}"
 
 
 def _unclear(one: Comparison, effect: Effect) -> str:
