@@ -22,8 +22,8 @@ from opsdebug_ci.model.description import TensorDescription as TensorDescription
 from opsdebug_ci.model.description import Unavailable as Unavailable
 from opsdebug_ci.model.document import ObservationDocument as ObservationDocument
 from opsdebug_ci.model.document import OperatorSource as OperatorSource
-from opsdebug_ci.model.document import PlanFacts as PlanFacts
 from opsdebug_ci.model.document import OutputDocument as OutputDocument
+from opsdebug_ci.model.document import PlanFacts as PlanFacts
 from opsdebug_ci.model.document import RunDocument as RunDocument
 from opsdebug_ci.model.document import TimingDocument as TimingDocument
 from opsdebug_ci.model.families import FAMILY_TRAITS as FAMILY_TRAITS

@@ -58,6 +58,9 @@ def test_shards_add_up_to_the_whole(whole: RunDocument, project: Project) -> Non
     ids = [[observation.case.id for observation in part.observations] for part in parts]
     assert [len(part) for part in ids] == [3, 3]
     assert sorted(itertools.chain(*ids)) == sorted(observation.case.id for observation in whole.observations)
+    assert whole.plan is not None
+    assert [part.plan for part in parts] == [replace(whole.plan, mine=3)] * 2
+    assert (whole.plan.cases, whole.plan.mine) == (6, 6)
 
 
 def test_a_spent_budget_makes_a_run_incomplete(project: Project) -> None:

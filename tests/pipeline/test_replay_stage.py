@@ -119,6 +119,8 @@ def test_every_bundle_is_judged_and_the_unaccepted_failures_gate(document: RunDo
     }
     assert (document.stage, document.run.stage) == ("replay", Stage.REPLAY)
     assert (document.summary.verdict, document.summary.exit_code) == (Verdict.FAIL, 1)
+    known = {group.operator: group.known for group in document.summary.groups}
+    assert known == {"wrong": False, "other": False, "tolerated": True}
 
 
 def test_what_reproduces_keeps_its_recorded_name(document: RunDocument, place: Place) -> None:
@@ -279,6 +281,13 @@ def test_one_bundle_of_each_failure_on_the_same_bytes_is_tried(place: Place) -> 
         replace(entry("f", "", first), manifest=None),
     ]
     assert [each.sha256 for each in without_repeats(entries)] == ["b", "c", "d", "e", "f"]
+
+
+def test_a_plan_counts_every_bundle_that_was_to_be_replayed(document: RunDocument, place: Place) -> None:
+    plan = document.plan
+    assert plan is not None and (plan.cases, plan.mine) == (6, 6)
+    [part] = [place.stage(replace(REPLAY, shard=Shard(index=6, count=6))).document.plan]
+    assert part == replace(plan, mine=1)
 
 
 def test_shards_are_apart_and_together_complete(place: Place) -> None:
