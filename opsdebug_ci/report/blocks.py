@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 
 def listing(title: str, lines: Sequence[str], most: int) -> list[str]:
-    """A title and a list of at most so many lines below it; nothing where there is no line."""
+    """A list of at most so many lines, below its title where it has one; nothing where there is no line."""
     shown = [f"- {line}" for line in lines[:most]]
     hidden = len(lines) - len(shown)
     more = [f"- and {hidden:,} more."] if hidden else []
-    return [f"{title}\n\n" + "\n".join([*shown, *more])] if lines else []
+    above = f"{title}\n\n" if title else ""
+    return [above + "\n".join([*shown, *more])] if lines else []
 
 
 def fold(summary: str, blocks: Sequence[str]) -> list[str]:

@@ -132,7 +132,7 @@ def verdict_line(group: OperatorVerdict, arms: Sequence[ArmFacts]) -> str:
     one = group.worst
     name = plain(one.case.operator, NAME_WIDTH)
     shape = "" if one.effect is None else subject(one)
-    return f"{' '.join(part for part in (name, shape) if part)}: {verdict_words(group, arms)}"
+    return f"{' '.join(part for part in (name, shape) if part)}: {verdict_words(one, arms)}{others(group)}"
 
 
 def subject(one: Comparison) -> str:
@@ -140,14 +140,17 @@ def subject(one: Comparison) -> str:
     return " ".join(part for part in (axes(one.case), plain(one.case.dtype)) if part)
 
 
-def verdict_words(group: OperatorVerdict, arms: Sequence[ArmFacts]) -> str:
-    """What such a line says of its operator."""
-    one = group.worst
-    more = f" (+{group.more:,} more)" if group.more else ""
+def verdict_words(one: Comparison, arms: Sequence[ArmFacts]) -> str:
+    """What such a line says of its case."""
     if one.effect is None:
-        return f"{plain(one.statement).removeprefix(f'{one.verdict}: ')}{more}"
+        return plain(one.statement).removeprefix(f"{one.verdict}: ")
     unclear = _unclear(one, one.effect) if one.verdict is SpeedVerdict.INCONCLUSIVE else ""
-    return f"{moved(one.effect)} than {arm_name(arms, one.base)}{unclear}{more}"
+    return f"{moved(one.effect)} than {arm_name(arms, one.base)}{unclear}"
+
+
+def others(group: OperatorVerdict) -> str:
+    """` (+2 more)`: cases of the operator with the same verdict that are not shown."""
+    return f" (+{group.more:,} more)" if group.more else ""
 
 
 def _unclear(one: Comparison, effect: Effect) -> str:

@@ -25,26 +25,29 @@ def test_one_of_everything():
 
 ### Failures
 
-- **softmax**: unknown, blames the operator, 2x. &#96;out0&#96;: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that)  
-  mismatch in out0; 2 cases in float16  
+- **softmax**: `unknown`, blames the operator, 2 cases  
+  &#96;out0&#96;: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that)  
+  for example &#91;B=1,S=4,H=8 float16 contiguous normal seed=0 cpu&#93;; mismatch in out0; 2 cases in float16  
   Reproduce: `opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous`
 
-- **gelu**: exception, blames the operator, 1x. the operator raised ValueError: bad shape (at ops.py:7 softmax)  
-  exception:ValueError, in &#96;softmax ops.py&#96;; 1 case in float32  
+- **gelu**: `exception`, blames the operator, 1 case  
+  the operator raised ValueError: bad shape (at ops.py:7 softmax)  
+  for example &#91;B=2 float32 contiguous normal seed=0 cpu&#93;; exception:ValueError, in &#96;softmax ops.py&#96;; 1 case in float32  
   Reproduce: `opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 
-- **scan**: hang, blames the operator, 1x. did not finish within the time limit in phase function  
-  timeout; 1 case in float32  
+- **scan**: `hang`, blames the operator, 1 case  
+  did not finish within the time limit in phase function  
+  for example &#91;N=5 float32 contiguous normal seed=0 cpu&#93;; timeout; 1 case in float32  
   Reproduce: `opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 
 ### Not settled
 
-- inconclusive, 1x erf: &#96;out0&#96;: compared with &#96;precise&#96;, &#96;torch&#96; differs on 5 elements, by up to 8 x what references may, and it accepts 2 elements which &#96;precise&#96; rejects
-- error, 1x erf: the inputs could not be made: &#96;inputs&#96; returned None
+- inconclusive, 1 case of erf: &#96;out0&#96;: compared with &#96;precise&#96;, &#96;torch&#96; differs on 5 elements, by up to 8 x what references may, and it accepts 2 elements which &#96;precise&#96; rejects
+- error, 1 case of erf: the inputs could not be made: &#96;inputs&#96; returned None
 
 ### Skipped
 
-- skipped, 1x conv2d: no C compiler here
+- skipped, 1 case of conv2d: no C compiler here
 
 Never judged: conv2d (every case skipped).
 

@@ -313,4 +313,4 @@ def test_a_group_says_since_when_it_is_known(known, since, shown):
     group = replace(document.summary.groups[0], known=known, since=since)
     told = replace(document, summary=replace(document.summary, groups=(group,)))
     assert f"1. gelu: exception, blames the operator, 1 case, v2:FINGERPRINT{shown}\n" in scrubbed(told)
-    assert f"- **gelu**: exception, blames the operator, 1x{shown}. the operator raised" in markdown(told)
+    assert f"- **gelu**: `exception`, blames the operator, 1 case{shown}  \n  the operator raised" in markdown(told)

@@ -1,0 +1,85 @@
+"""What changed between two pushes of a pull request, by cause.
+
+Decides when a failure that is gone may be called fixed: its operator was judged again, or the change no longer touches
+it, and every shard was taken. Where that cannot be told, it is said to be unjudged. Deliberately not which push the
+last one was, and whether it was reported whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.model.judgement import Group
+from opsdebug_ci.model.publication import Changes, FailureKey, ReportedHead
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
+from opsdebug_ci.report.escape import plain
+
+MOST_REMEMBERED = 200
+"""Failures that a comment remembers of one push. A list that is full may have been longer, so that nothing is concluded
+from what is not in it. Two hundred take about 10,000 bytes of a comment's 65,000."""
+
+NAME_KEPT = 80
+"""Characters of an operator's name that are remembered."""
+
+_JUDGED = (Verdict.PASS, *FAILING_VERDICTS)
+
+
+def reported_head(commit: str, document: RunDocument | None) -> ReportedHead:
+    """What is remembered of a push: failures not known at the baseline, and operators that became slower.
+
+    Args:
+        commit: newest commit of the change; full hash.
+        document: all taken shards as one run; None: none was taken.
+    """
+    if document is None:
+        return ReportedHead(commit=commit, failures=(), regressed=())
+    new = (_key(group) for group in document.summary.groups if not group.known)
+    regressed = tuple(_name(operator) for operator in document.regressions[:MOST_REMEMBERED])
+    return ReportedHead(commit=commit, failures=tuple(new)[:MOST_REMEMBERED], regressed=regressed)
+
+
+def changes_since(before: ReportedHead | None, document: RunDocument, *, complete: bool) -> Changes | None:
+    """What changed since `before`.
+
+    Args:
+        before: the last push that was reported whole; None: there is none.
+        document: all taken shards of this push as one run.
+        complete: every planned shard was taken. Otherwise nothing is fixed: the missing one may have had it.
+
+    Returns:
+        None where nothing can be said: there was no such push, or too much failed there to remember all of it.
+    """
+    if before is None or len(before.failures) >= MOST_REMEMBERED:
+        return None
+    groups = document.summary.groups
+    there = {fingerprint for group in groups for fingerprint in (group.fingerprint, *group.members)}
+    remembered = {key.fingerprint for key in before.failures}
+    gone = [key for key in before.failures if key.fingerprint not in there]
+    told = _told(document) if complete else frozenset()
+    return Changes(
+        since=before.commit,
+        new=tuple(_key(group) for group in groups if not group.known and not _was_there(group, remembered)),
+        fixed=tuple(key for key in gone if key.operator in told),
+        still=tuple(key for key in before.failures if key.fingerprint in there),
+        unjudged=tuple(key for key in gone if key.operator not in told),
+    )
+
+
+def _was_there(group: Group, remembered: Iterable[str]) -> bool:
+    """A merged group is new only if none of what was merged into it was there by itself."""
+    return not {group.fingerprint, *group.members}.isdisjoint(remembered)
+
+
+def _told(document: RunDocument) -> frozenset[str]:
+    """Operators of which this run says something: it judged a case of theirs, or they are as in the base."""
+    judged = (observation.case.operator for observation in document.observations if observation.verdict in _JUDGED)
+    return frozenset(_name(operator) for operator in (*judged, *document.unchanged))
+
+
+def _key(group: Group) -> FailureKey:
+    return FailureKey(fingerprint=group.fingerprint, operator=_name(group.operator), cause=str(group.cause))
+
+
+def _name(operator: str) -> str:
+    return plain(operator, NAME_KEPT)

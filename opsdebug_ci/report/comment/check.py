@@ -1,0 +1,20 @@
+"""The words of the check: a title without text of others, a summary that is the comment without its invitation."""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.publication import Publication
+from opsdebug_ci.report.comment.headline import counts
+from opsdebug_ci.report.comment.ladder import rungs
+
+TITLE_LIMIT = 255
+"""Characters of a title: as many as a column of its kind usually holds; GitHub names no limit."""
+
+
+def check_title(publication: Publication) -> str:
+    """`fail: 14 of 1,000 cases of 24 operators failed; 986 pass`: one line of our own words and numbers."""
+    return f"{publication.conclusion}: {counts(publication)}"[:TITLE_LIMIT]
+
+
+def check_summary(publication: Publication, limit: int) -> str:
+    """The fullest form that fits into `limit` bytes of UTF-8, for the check's page and the job summary."""
+    return rungs(publication, limit_bytes=limit, silence=False)[0]

@@ -1,0 +1,84 @@
+"""Failures by cause: how often, what with numbers, a case that shows it, how to see it again.
+
+Decides the words of one cause, for the comment and for the summary of a single run alike, and that causes known at the
+baseline are folded away: they are not of this change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.model.judgement import Group
+from opsdebug_ci.model.publication import Publication, RunLinks
+from opsdebug_ci.report import rollup
+from opsdebug_ci.report.blocks import fold
+from opsdebug_ci.report.comment.amount import STATEMENT_LIMIT, UNFOLDED, Amount
+from opsdebug_ci.report.escape import md_code, md_text
+from opsdebug_ci.report.figures import counted
+
+
+def failure_blocks(publication: Publication, amount: Amount) -> list[str]:
+    """New causes, the first of them open; then, folded, those that were known."""
+    document = publication.document
+    if document is None:
+        return []
+    new, known = new_groups(document), tuple(group for group in document.summary.groups if group.known)
+    blocks = [
+        *cause_list(document, new[:UNFOLDED]),
+        *_rest(document, new[UNFOLDED : amount.entries], len(new), folded=amount.folded),
+        *_bundles(publication.links, new),
+    ]
+    cases = sum(group.count for group in new)
+    title = [f"### Failures: {counted(len(new), 'cause')}, {counted(cases, 'case')}"] if new else []
+    return [*title, *blocks, *_known(document, known, amount)]
+
+
+def new_groups(document: RunDocument) -> tuple[Group, ...]:
+    """Failures that were not known at the baseline."""
+    return tuple(group for group in document.summary.groups if not group.known)
+
+
+def cause_list(document: RunDocument, groups: Iterable[Group]) -> list[str]:
+    """One block per cause."""
+    return [_cause(document, group) for group in groups]
+
+
+def _cause(document: RunDocument, group: Group) -> str:
+    case = rollup.representative(document, group)
+    finding = case.findings[0] if case is not None and case.findings else None
+    blame = f", blames the {finding.blame}" if finding is not None else ""
+    known = f", {md_text(rollup.recorded(group))}" if group.known else ""
+    what = f"`{group.cause}`{blame}, {counted(group.count, 'case')}{known}"
+    lines = [f"- **{md_text(group.operator)}**: {what}", md_text(group.statement, STATEMENT_LIMIT)]
+    example = [] if case is None else [f"for example {case.case.name.removeprefix(group.operator)}"]
+    facts = [md_text(fact, STATEMENT_LIMIT) for fact in (*example, *rollup.group_facts(group))]
+    lines.append("; ".join(facts))
+    again = group.replay or (finding.next if finding is not None else None)
+    if again is not None:
+        lines.append(f"Reproduce: {md_code(again)}")
+    return "  \n  ".join(line for line in lines if line)
+
+
+def _rest(document: RunDocument, groups: Sequence[Group], total: int, *, folded: bool) -> list[str]:
+    """Causes beyond those that stand open, and how many are not shown at all."""
+    shown = groups if folded else ()
+    hidden = total - UNFOLDED - len(shown)
+    unseen = [f"and {counted(hidden, 'more cause')} of failure, not shown here."] if hidden > 0 else []
+    return [*fold(f"{counted(len(shown), 'more cause')} of failure", cause_list(document, shown)), *unseen]
+
+
+def _bundles(links: RunLinks, groups: Sequence[Group]) -> list[str]:
+    there = links.bundles and any(group.replay for group in groups)
+    return [f"Bundles to replay: {md_text(links.bundles)}."] if there else []
+
+
+def _known(document: RunDocument, groups: Sequence[Group], amount: Amount) -> list[str]:
+    if not groups:
+        return []
+    words = f"{counted(len(groups), 'cause')} known already, not of this change"
+    if not amount.folded:
+        return [f"{words}."]
+    causes = cause_list(document, groups[: amount.entries])
+    hidden = len(groups) - len(causes)
+    return fold(words, [*causes, *([f"and {hidden:,} more."] if hidden > 0 else [])])

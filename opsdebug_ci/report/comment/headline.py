@@ -1,0 +1,117 @@
+"""What a publication comes to, in one sentence a busy person can act on, and the counts behind it.
+
+Decides what is named: the operators that are wrong, slower or missing, before any number. The counts alone are free of
+text of others.
+"""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.judgement import Group
+from opsdebug_ci.model.publication import Conclusion, Publication, ShardState
+from opsdebug_ci.model.shard import DEFAULT_SUITE
+from opsdebug_ci.report import rollup, speed
+from opsdebug_ci.report.comment.failures import new_groups
+from opsdebug_ci.report.comment.names import listed, name
+from opsdebug_ci.report.comment.places import commit_link
+from opsdebug_ci.report.comment.regressions import waiting_regressions
+from opsdebug_ci.report.escape import md_text
+from opsdebug_ci.report.figures import counted
+
+SENTENCE_LIMIT = 300
+"""Characters of a sentence about speed: a name, three numbers, a commit."""
+
+
+def verdict_block(publication: Publication, *, named: bool = True) -> str:
+    """The verdict, then the counts; without names it is short whatever the input."""
+    suite = "" if publication.suite == DEFAULT_SUITE else f" ({md_text(publication.suite, 60)})"
+    at = commit_link(publication.links, publication.head_commit)
+    where = f" at {at}" if at else ""
+    title = f"**opsdebug {md_text(publication.stage, 20)}{suite}: {publication.conclusion}**{where}"
+    sentence = f": {_sentence(publication)}" if named else ""
+    return f"{title}{sentence}.  \n{_capital(counts(publication))}."
+
+
+def counts(publication: Publication) -> str:
+    """How many cases of how many operators came to what, and from how many shards; no text of others."""
+    document, total = publication.document, len(publication.shards)
+    judged = "no case was judged" if document is None else rollup.conclusion(document)
+    if total <= 1:
+        return judged
+    taken = sum(shard.state is ShardState.TAKEN for shard in publication.shards)
+    return f"{judged}; {taken} of {total} shards" if taken < total else f"{judged}; {total} shards"
+
+
+def _sentence(publication: Publication) -> str:
+    clauses = [*_lacking(publication), *_wrong(publication), *_slower(publication), *_accepted(publication)]
+    return "; ".join(clauses) or _nothing(publication)
+
+
+def _lacking(publication: Publication) -> list[str]:
+    """Which part of the whole is not there."""
+    total = len(publication.shards)
+    lost = sum(shard.state is not ShardState.TAKEN for shard in publication.shards)
+    if publication.conclusion is Conclusion.ERROR:
+        return [f"{lost} of {total} shards ended without a run" if total > 1 else "there is no run"]
+    if publication.conclusion is not Conclusion.INCOMPLETE:
+        return []
+    if lost:
+        return [f"{lost} of {total} shards are not there" if total > 1 else "there is no result"]
+    return ["not every planned case was judged"]
+
+
+def _wrong(publication: Publication) -> list[str]:
+    document = publication.document
+    groups = () if document is None else document.summary.groups
+    new = () if document is None else new_groups(document)
+    if new:
+        idle = "" if publication.conclusion is not Conclusion.PASS else ", which does not gate"
+        return [f"{_operators(new)} {'fails' if len(_named(new)) == 1 else 'fail'}{idle}"]
+    if groups and publication.conclusion is Conclusion.FAIL:
+        return [f"{_operators(groups)} still {'fails' if len(_named(groups)) == 1 else 'fail'}, as was known"]
+    return []
+
+
+def _slower(publication: Publication) -> list[str]:
+    waiting = waiting_regressions(publication)
+    document = publication.document
+    performance = None if document is None else document.performance
+    if not waiting or document is None:
+        return []
+    run = None if performance is None else performance.comparison
+    if publication.conclusion is Conclusion.REGRESSED and run is not None and waiting == document.regressions:
+        return [f"{md_text(speed.conclusion(run), SENTENCE_LIMIT)}; a person must say whether it is worth it"]
+    return [f"{listed([name(one) for one in waiting])} became slower, which needs a person"]
+
+
+def _accepted(publication: Publication) -> list[str]:
+    if publication.conclusion is not Conclusion.ACCEPTED:
+        return []
+    names = listed([name(one.operator) for one in publication.accepted])
+    return [f"{names} became slower, which {listed(_people(publication))} accepted"]
+
+
+def _people(publication: Publication) -> list[str]:
+    return [name(login) for login in dict.fromkeys(one.by for one in publication.accepted)]
+
+
+def _nothing(publication: Publication) -> str:
+    document = publication.document
+    if publication.conclusion is Conclusion.INCONCLUSIVE:
+        return "it cannot be said whether the operators are right"
+    known = 0 if document is None else len(document.summary.groups)
+    return f"nothing new is wrong, {counted(known, 'failure')} known already" if known else "nothing is wrong"
+
+
+def _operators(groups: tuple[Group, ...]) -> str:
+    """`softmax (tail_mask)`: with its causes where the operator has few."""
+    causes = {operator: [str(g.cause) for g in groups if g.operator == operator] for operator in _named(groups)}
+    words = [f"{name(operator)} ({listed(list(dict.fromkeys(found)))})" for operator, found in causes.items()]
+    return listed(words)
+
+
+def _named(groups: tuple[Group, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(group.operator for group in groups))
+
+
+def _capital(sentence: str) -> str:
+    return f"{sentence[:1].upper()}{sentence[1:]}"

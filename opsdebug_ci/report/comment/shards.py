@@ -1,0 +1,31 @@
+"""What is missing from a publication: shards that were not taken, and why; why nothing can be said."""
+
+from __future__ import annotations
+
+from opsdebug_ci.model.publication import Publication, ShardState
+from opsdebug_ci.report.blocks import listing
+from opsdebug_ci.report.comment.amount import STATEMENT_LIMIT, UNFOLDED, Amount
+from opsdebug_ci.report.escape import md_text
+
+_STATES = {
+    ShardState.MISSING: "left nothing",
+    ShardState.REJECTED: "left what cannot be taken",
+    ShardState.FAILED: "has no run",
+}
+
+
+def missing_blocks(publication: Publication, amount: Amount) -> list[str]:
+    """Each shard that is not part of what is said, then the reasons that are of no shard."""
+    total = len(publication.shards)
+    told = {shard.reason for shard in publication.shards if shard.reason}
+    shards = [
+        f"shard {shard.shard} of {total} {_STATES[shard.state]}{_because(shard.reason)}"
+        for shard in publication.shards
+        if shard.state is not ShardState.TAKEN
+    ]
+    reasons = [md_text(reason, STATEMENT_LIMIT) for reason in publication.reasons if reason not in told]
+    return listing("### Not everything was judged", [*shards, *reasons], min(amount.lines or UNFOLDED, UNFOLDED))
+
+
+def _because(reason: str) -> str:
+    return f": {md_text(reason, STATEMENT_LIMIT)}" if reason else ""
