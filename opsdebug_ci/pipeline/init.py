@@ -8,16 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.github.recipe import Recipe
 from opsdebug_ci.github.scaffold import scaffold
 
 
-def initialise(directory: Path, *, force: bool) -> tuple[Path, ...]:
+def initialise(directory: Path, recipe: Recipe | None = None, *, force: bool) -> tuple[Path, ...]:
     """Write the scaffold into `directory`; returns the files written.
 
     Raises:
-        UsageError: some of them exist and `force` was not given, or the directory cannot be written.
+        UsageError: some of them exist and `force` was not given, the directory cannot be written, or a value of the
+            recipe cannot stand in a workflow.
     """
-    planned = [(directory / file.path, file.text) for file in scaffold()]
+    planned = [(directory / file.path, file.text) for file in scaffold(recipe)]
     existing = [path for path, _ in planned if path.exists()]
     if existing and not force:
         names = ", ".join(path.relative_to(directory).as_posix() for path in existing)

@@ -1,60 +1,26 @@
-"""The action, the workflows and the templates as the tools that check such files see them."""
+"""The action and this project's own workflows as the tools that check such files see them."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+from workflow_files import ROOT, actions_used, checkouts, load, scripts, steps, tool
 
 from opsdebug_ci.github.inputs import PREFIX
-from opsdebug_ci.github.scaffold import scaffold
 from opsdebug_ci.plan import load_configuration
 
-ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 ACTION = ROOT / "action.yml"
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
-TEMPLATES = sorted((ROOT / "opsdebug_ci/github/templates").glob("*.yml"))
-
-
-def tool(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(BIN / name), *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
-    )
-
-
-def load(path: Path) -> Any:
-    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-
-
-def actions_used(node: Any) -> list[str]:
-    """Every `uses:` below `node`."""
-    if isinstance(node, dict):
-        own = [node["uses"]] if isinstance(node.get("uses"), str) else []
-        return own + [use for item in node.values() for use in actions_used(item)]
-    return [use for item in node for use in actions_used(item)] if isinstance(node, list) else []
-
-
-def scripts(node: Any) -> list[str]:
-    """Every `run:` below `node`."""
-    if isinstance(node, dict):
-        own = [node["run"]] if isinstance(node.get("run"), str) else []
-        return own + [script for item in node.values() for script in scripts(item)]
-    return [script for item in node for script in scripts(item)] if isinstance(node, list) else []
 
 
 def test_there_is_something_to_check() -> None:
-    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml", "release.yml"]
-    assert [path.name for path in TEMPLATES] == ["pull-request.yml"]
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "nightly.yml", "release.yml", "report.yml"]
 
 
 def test_zizmor_finds_nothing() -> None:
-    result = tool("zizmor", "--offline", "--persona=auditor", ACTION, *WORKFLOWS, *TEMPLATES)
+    result = tool("zizmor", "--offline", "--persona=auditor", ACTION, *WORKFLOWS)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -75,12 +41,12 @@ def test_the_action_fits_its_schema() -> None:
 
 
 def test_the_workflows_fit_their_schema() -> None:
-    result = tool("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS, *TEMPLATES)
+    result = tool("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_actionlint_finds_nothing() -> None:
-    result = tool("actionlint", *WORKFLOWS, *TEMPLATES)
+    result = tool("actionlint", *WORKFLOWS)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -124,7 +90,7 @@ def test_the_document_lists_every_input_and_output_with_its_default() -> None:
     assert [name for name, _ in outputs] == list(action["outputs"])
 
 
-@pytest.mark.parametrize("path", [*WORKFLOWS, *TEMPLATES], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_workflows_grant_nothing_by_default_pin_what_they_use_and_keep_no_credentials(path: Path) -> None:
     workflow = load(path)
     assert workflow["permissions"] == {}
@@ -132,24 +98,42 @@ def test_workflows_grant_nothing_by_default_pin_what_they_use_and_keep_no_creden
     used = actions_used(workflow)
     assert used
     for use in used:
-        assert re.search(r"@[0-9a-f]{40}$", use) or use in ("./", "opsdebug-ci/opsdebug-ci@v1"), use
-    checkouts = [
-        step for job in workflow["jobs"].values() for step in job["steps"] if "checkout" in step.get("uses", "")
-    ]
-    assert checkouts
-    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+        assert re.search(r"@[0-9a-f]{40}$", use) or use == "./", use
+    assert checkouts(workflow)
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts(workflow))
     assert all("timeout-minutes" in job for job in workflow["jobs"].values())
     for line in path.read_text(encoding="utf-8").splitlines():
         assert not re.search(r"uses: \S+@[0-9a-f]{40}$", line), "the version belongs beside the hash"
 
 
+def test_a_job_that_may_write_runs_no_operator_and_checks_out_no_pull_request() -> None:
+    writing = [
+        job for path in WORKFLOWS for job in load(path)["jobs"].values() if "write" in job["permissions"].values()
+    ]
+    assert len(writing) == 3
+    for job in writing:
+        assert all({"publish", "push"} & set(step["with"]) for step in job["steps"] if step.get("uses") == "./")
+        assert all("ref" not in step["with"] for step in job["steps"] if "checkout" in step.get("uses", ""))
+        assert scripts(job) == []
+
+
 def test_the_projects_own_workflows_check_the_built_in_operators() -> None:
     assert load_configuration(ROOT).operators == ("opsdebug_ci.catalogue",)
-    for path in (path for path in WORKFLOWS if path.name != "release.yml"):
-        steps = [step for job in load(path)["jobs"].values() for step in job["steps"] if step.get("uses") == "./"]
-        steps = [step for step in steps if "push" not in step["with"]]
-        assert len(steps) == 1
-        assert "config" not in steps[0]["with"], "the nearest configuration is the project's own"
+    for name in ("ci.yml", "nightly.yml"):
+        used = [step["with"] for step in steps(load(ROOT / ".github/workflows" / name)) if step.get("uses") == "./"]
+        running = [given for given in used if not {"push", "publish"} & set(given)]
+        assert len(running) == 1
+        assert "config" not in running[0], "the nearest configuration is the project's own"
+
+
+def test_the_projects_own_pull_requests_are_told_what_was_found() -> None:
+    report = load(ROOT / ".github/workflows/report.yml")
+    assert report["on"]["workflow_run"]["workflows"] == [load(ROOT / ".github/workflows/ci.yml")["name"]]
+    for name in ("report.yml", "nightly.yml"):
+        told = [
+            step["with"] for step in steps(load(ROOT / ".github/workflows" / name)) if "publish" in step.get("with", {})
+        ]
+        assert [given["publish"] for given in told] == ["true"]
 
 
 def test_the_self_test_gates_changes_and_releases() -> None:
@@ -160,12 +144,3 @@ def test_the_self_test_gates_changes_and_releases() -> None:
         ]
     assert load(ROOT / ".github/workflows/release.yml")["jobs"]["wheel"]["needs"] == "selftest"
     assert "make selftest" in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
-
-
-def test_the_scaffold_is_complete_and_valid(tmp_path: Path) -> None:
-    written = {file.path: file.text for file in scaffold()}
-    assert list(written) == [".github/workflows/opsdebug.yml", "opsdebug.toml", "opsdebug_operators.py"]
-    compile(written["opsdebug_operators.py"], "opsdebug_operators.py", "exec")
-    assert "opsdebug_operators.py" in written["opsdebug.toml"]
-    templates = [path for path in (ROOT / "opsdebug_ci/github/templates").iterdir() if path.is_file()]
-    assert sorted(written.values()) == sorted(path.read_text(encoding="utf-8") for path in templates)

@@ -26,6 +26,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ended.out
         == """\
 wrote .github/workflows/opsdebug.yml
+wrote .github/workflows/opsdebug-report.yml
+wrote .github/workflows/opsdebug-nightly.yml
+wrote .github/workflows/opsdebug-release.yml
+wrote .github/workflows/opsdebug-accept.yml
 wrote opsdebug.toml
 wrote opsdebug_operators.py
 next: opsdebug ci --stage smoke
@@ -58,8 +62,9 @@ def test_init_replaces_nothing_unasked(place: Path, staged: Ended) -> None:
     assert (refused.code, refused.out, scrub(refused.err, project=place)) == (
         2,
         "",
-        "opsdebug [usage]: `init` would replace .github/workflows/opsdebug.yml, opsdebug.toml, opsdebug_operators.py "
-        "in .; wanted none of them to exist\n  next: move them away, or use --force to replace them\n",
+        "opsdebug [usage]: `init` would replace .github/workflows/opsdebug.yml, .github/workflows/opsdebug-report.yml, "
+        ".github/workflows/opsdebug-nightly.yml, .github/workflows/opsdebug-release.yml, "
+        ".github/workflows/opsdebug-accept.yml, opsdebug.toml, opsdebug_operators.py in .; wanted none of them to exist\n  next: move them away, or use --force to replace them\n",
     )
     assert (place / "opsdebug.toml").read_text().endswith("# mine\n")
     forced = opsdebug("init", "--force", at=place)
