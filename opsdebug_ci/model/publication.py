@@ -5,6 +5,7 @@ Decides the words for what a publication comes to. Deliberately holds no text of
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from opsdebug_ci.model.document import RunDocument
@@ -98,6 +99,12 @@ class FailureKey:
     cause: str
     """Named cause."""
 
+    @property
+    def digest(self) -> str:
+        """40 bits of a hash of it: two of a thousand failures share one with a chance of 5e-7 (n^2 / 2^41)."""
+        whole = "\0".join((self.fingerprint, self.operator, self.cause))
+        return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:10]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
@@ -155,6 +162,17 @@ class ReportedHead:
     regressed: tuple[str, ...]
     """Operators flagged as slower, accepted ones included."""
 
+    unlisted: tuple[str, ...] = ()
+    """Digests of failures for which there was no room: enough to see that one was there, too little to say that it is
+    gone."""
+
+    whole: bool = True
+    """Every failure is listed or among `unlisted`; if not, none may be called new."""
+
+    def had(self, failure: FailureKey) -> bool:
+        """It was there already, or may have been; if not, it is new."""
+        return not self.whole or failure in self.failures or failure.digest in self.unlisted
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentState:
@@ -192,6 +210,9 @@ class CommentState:
 
     accepted: tuple[AcceptedRegression, ...] = ()
     """Accepted at the newest commit."""
+
+    workflow: str = ""
+    """File of the workflow, within which run numbers can be compared; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,6 +176,14 @@ class CheckApp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOutput:
+    """What a check shows."""
+
+    annotations_count: int = 0
+    """Annotations it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRun:
     """A check of a commit."""
 
@@ -202,6 +210,9 @@ class CheckRun:
 
     app: CheckApp | None = None
     """Who made it."""
+
+    output: CheckOutput | None = None
+    """What it shows; None: nothing is known of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

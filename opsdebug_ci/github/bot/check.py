@@ -1,0 +1,269 @@
+"""The check of a commit: open while something is being said, closed whatever happens.
+
+Decides which check of a commit is ours, when one that is there is taken again, and in how many requests it is told. A
+merge may wait for it, so it is closed on every way out. Deliberately decides nothing about what a run comes to.
+
+One that is there is taken again as long as nothing wrong would stay in it: GitHub adds annotations and removes none,
+and whoever opened it may still be at work. Otherwise a new one of the same name takes its place, on the page and before
+the rules of a branch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+
+from opsdebug_ci.errors import GithubAmbiguousError, GithubError, GithubRefusedError, InternalError
+from opsdebug_ci.github.api.interface import Api
+from opsdebug_ci.github.api.records import CheckRun
+from opsdebug_ci.github.bot.check_output import BATCH, CheckAnnotation, Output, output_of
+from opsdebug_ci.model.publication import Conclusion
+from opsdebug_ci.model.shard import DEFAULT_SUITE
+from opsdebug_ci.model.vocabulary import Stage
+
+CONCLUSIONS: Mapping[Conclusion, str] = {
+    Conclusion.PASS: "success",
+    Conclusion.FAIL: "failure",
+    Conclusion.ERROR: "failure",
+    Conclusion.INCOMPLETE: "failure",
+    Conclusion.REGRESSED: "action_required",
+    Conclusion.ACCEPTED: "neutral",
+    Conclusion.INCONCLUSIVE: "neutral",
+}
+"""What GitHub shows for what a run comes to. The rules of a branch take `success` and `neutral` for a pass, so nothing
+that is wrong, slower, missing or broken becomes one of them; what is inconclusive accuses nobody."""
+
+NIGHTLY_INCOMPLETE = "neutral"
+"""For an incomplete run of stage `full`, which no merge waits for, and which may go on the next night."""
+
+OPENED = ("opsdebug", "The results are being put together.")
+"""Title and summary until there are others."""
+
+OPENINGS = 3
+"""Times it is tried to open one, while no answer tells whether there is one."""
+
+_UNPROCESSABLE = 422
+_NOT_OURS = (403, 404)
+_IDENTITY = re.compile(r"opsdebug/([A-Za-z0-9._-]{1,64})/([a-z]{1,16})/([0-9]{1,15})/([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckIdentity:
+    """Of which run a check is; GitHub keeps it as the check's `external_id`."""
+
+    suite: str
+    """Which of several checks of a commit."""
+
+    stage: str
+    """`smoke`, `full` or `replay`."""
+
+    run_number: int
+    """Of the CI run within its workflow."""
+
+    attempt: int
+    """Of the CI run, from 1."""
+
+    @property
+    def external_id(self) -> str:
+        """As GitHub keeps it."""
+        return f"opsdebug/{self.suite}/{self.stage}/{self.run_number}/{self.attempt}"
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Grows from run to run and from attempt to attempt."""
+        return self.run_number, self.attempt
+
+
+def check_name(stage: str, suite: str = DEFAULT_SUITE) -> str:
+    """Name of the check; it never changes, for branch protection knows a check by it."""
+    return f"opsdebug {stage}" if suite == DEFAULT_SUITE else f"opsdebug {stage} ({suite})"
+
+
+def read_identity(external_id: str | None) -> CheckIdentity | None:
+    """The identity in `external_id`; None: it is none of ours."""
+    found = _IDENTITY.fullmatch(external_id or "")
+    if found is None:
+        return None
+    return CheckIdentity(suite=found[1], stage=found[2], run_number=int(found[3]), attempt=int(found[4]))
+
+
+def github_conclusion(conclusion: Conclusion, stage: str) -> str:
+    """What GitHub shows for it."""
+    if conclusion is Conclusion.INCOMPLETE and stage == Stage.FULL:
+        return NIGHTLY_INCOMPLETE
+    return CONCLUSIONS[conclusion]
+
+
+def open_check(api: Api, repository: str, head_commit: str, name: str, *, external_id: str, details_url: str) -> Check:
+    """The check of that name on a commit, in progress.
+
+    Args:
+        api: acts as the app whose checks are ours.
+        repository: `owner/name`.
+        head_commit: full hash.
+        name: as `check_name` gives it.
+        external_id: as `CheckIdentity` gives it.
+        details_url: where a reader finds more; empty: nowhere.
+
+    Returns:
+        The check; `superseded` where a later run or attempt already speaks for the commit, and then it sends nothing.
+
+    Raises:
+        GithubRefusedError: it may not be opened; the caller says it elsewhere.
+        GithubUnreachableError: nobody knows whether it was.
+    """
+    identity = read_identity(external_id)
+    if identity is None:
+        raise InternalError(f"`external_id` is {external_id!r}; wanted `opsdebug/SUITE/STAGE/RUN/ATTEMPT`")
+    commit = _Commit(api=api, repository=repository, commit=head_commit, name=name)
+    opening: dict[str, object] = {
+        "status": "in_progress",
+        "external_id": external_id,
+        "output": {"title": OPENED[0], "summary": OPENED[1]},
+        **({"details_url": details_url} if details_url else {}),
+    }
+    ours = commit.ours(identity)
+    if ours and max(known.order for known, _ in ours) > identity.order:
+        return Check(commit, ours[-1][1], identity, superseded=True)
+    taken = commit.take(ours[-1][1], opening) if ours and _may_be_taken(*ours[-1], identity) else None
+    return Check(commit, taken or commit.open(opening, identity), identity)
+
+
+def _may_be_taken(known: CheckIdentity, check: CheckRun, identity: CheckIdentity) -> bool:
+    return known == identity or (check.status == "completed" and _told(check) == 0)
+
+
+def _told(check: CheckRun) -> int:
+    """Annotations it has."""
+    return 0 if check.output is None else check.output.annotations_count
+
+
+class Check:
+    """A check that is open until it is completed; leaving its `with` block completes it in any case."""
+
+    def __init__(self, commit: _Commit, run: CheckRun, identity: CheckIdentity, *, superseded: bool = False) -> None:
+        self.superseded = superseded
+        """A later run or attempt speaks for the commit; nothing is sent."""
+        self._commit, self._run, self._identity = commit, run, identity
+        self._closed = superseded
+
+    @property
+    def url(self) -> str:
+        """Its page; empty: it has none."""
+        return self._run.html_url or ""
+
+    def complete(
+        self, conclusion: Conclusion, title: str, summary: str, annotations: Sequence[CheckAnnotation]
+    ) -> tuple[str, ...]:
+        """Say what the run came to, and close. One request for up to `BATCH` annotations.
+
+        Args:
+            conclusion: what it came to.
+            title: one line; untrusted text in it is cut, and means nothing to GitHub.
+            summary: markdown, inert already.
+            annotations: in the same order whenever the same run is told again.
+
+        Returns:
+            What a person may want to know, in sentences.
+
+        Raises:
+            GithubRefusedError, GithubUnreachableError: it could not be closed.
+        """
+        if self._closed:
+            return ()
+        output = output_of(title, summary, annotations)
+        shown = github_conclusion(conclusion, self._identity.stage)
+        left = output.annotations[_told(self._run) :]  # told before by the same run, in the same order
+        try:
+            self._send(output, shown, left)
+        except GithubRefusedError as refusal:
+            if refusal.status != _UNPROCESSABLE or not left:
+                raise
+            self._send(output, shown, ())
+            return (f"annotations were not taken, so the check has none or not all: {refusal.message}",)
+        return ()
+
+    def _send(self, output: Output, conclusion: str, annotations: Sequence[Mapping[str, object]]) -> None:
+        batches = [annotations[start : start + BATCH] for start in range(0, len(annotations), BATCH)] or [()]
+        for batch in batches[:-1]:
+            self._run = self._commit.change(self._run, {"output": output.body(batch)})
+        closing = {"status": "completed", "conclusion": conclusion, "output": output.body(batches[-1])}
+        self._run = self._commit.change(self._run, closing)
+        self._closed = True
+
+    def __enter__(self) -> Check:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it where that was not done, and say why. What is under way stays what the caller hears of."""
+        del error, trace
+        if self._closed:
+            return
+        cancelled = kind is not None and not issubclass(kind, Exception)  # a signal
+        why = "It was cancelled" if cancelled else "It ended"
+        output = output_of("no result", f"{why} before its results were put together; see the job's log.", ())
+        with suppress(*((GithubError,) if kind is not None else ())):
+            self._send(output, "cancelled" if cancelled else "failure", ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Commit:
+    """Checks of one name on one commit."""
+
+    api: Api
+    """Acts as the app whose checks are ours."""
+
+    repository: str
+    """`owner/name`."""
+
+    commit: str
+    """Full hash."""
+
+    name: str
+    """Of the checks."""
+
+    def ours(self, identity: CheckIdentity) -> list[tuple[CheckIdentity, CheckRun]]:
+        """Those of the same suite and stage, the one that GitHub shows last: it shows the newest."""
+        found = self.api.pages(
+            f"/repos/{self.repository}/commits/{self.commit}/check-runs",
+            CheckRun,
+            {"check_name": self.name, "filter": "all"},
+            within="check_runs",
+        )
+        return [
+            (known, check)
+            for check in sorted(found, key=lambda check: check.id)
+            if (known := read_identity(check.external_id)) is not None
+            and (check.name, known.suite, known.stage) == (self.name, identity.suite, identity.stage)
+        ]
+
+    def take(self, check: CheckRun, opening: Mapping[str, object]) -> CheckRun | None:
+        """`check`, open again; None: it is another app's, whatever it calls itself."""
+        try:
+            return self.change(check, opening)
+        except GithubRefusedError as refusal:
+            if refusal.status not in _NOT_OURS:
+                raise
+            return None
+
+    def change(self, check: CheckRun, body: Mapping[str, object]) -> CheckRun:
+        """`check` as `body` says."""
+        return self.api.patch(f"/repos/{self.repository}/check-runs/{check.id}", CheckRun, body)
+
+    def open(self, opening: Mapping[str, object], identity: CheckIdentity) -> CheckRun:
+        """A new one. Where the answer leaves open whether there is one now, the list tells."""
+        body = {"name": self.name, "head_sha": self.commit, **opening}
+        path = f"/repos/{self.repository}/check-runs"
+        for _ in range(OPENINGS - 1):
+            try:
+                return self.api.post(path, CheckRun, body)
+            except GithubAmbiguousError:
+                made = [check for known, check in self.ours(identity) if known == identity]
+            if made:
+                return made[-1]
+        return self.api.post(path, CheckRun, body)
