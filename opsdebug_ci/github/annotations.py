@@ -51,7 +51,7 @@ def _slower(group: tuple[Comparison, ...], source: OperatorSource | None, worksp
         level=Level.WARNING,
         title=f"{worst.case.operator}: slower, needs a person",
         message=f"{worst.statement}\n{worst.case.name}{more}\nnext: opsdebug profile {worst.case.operator}",
-        file=None if source is None else _relative(source.file, workspace),
+        file=None if source is None else relative_path(source.file, workspace),
         line=None if source is None else source.line,
     )
 
@@ -81,12 +81,12 @@ def _annotation(
         level=level,
         title=f"{observation.case.operator}: {what}",
         message="\n".join(lines),
-        file=None if source is None else _relative(source.file, workspace),
+        file=None if source is None else relative_path(source.file, workspace),
         line=None if source is None else source.line,
     )
 
 
-def _relative(file: str, workspace: PurePath) -> str | None:
+def relative_path(file: str, workspace: PurePath) -> str | None:
     """`file` relative to `workspace` as a POSIX path, or None when it lies elsewhere."""
     path = type(workspace)(file)
     if not path.is_absolute():

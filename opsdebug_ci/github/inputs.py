@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from opsdebug_ci.errors import ConfigurationError
 from opsdebug_ci.model import Gate, Stage
+from opsdebug_ci.model.publication import CommentPolicy
+from opsdebug_ci.model.shard import DEFAULT_SUITE
 
 PREFIX = "OPSDEBUG_INPUT_"
 """Variables that carry inputs: `working-directory` arrives as OPSDEBUG_INPUT_WORKING_DIRECTORY."""
@@ -22,12 +24,20 @@ STAGES: tuple[str, ...] = (str(Stage.SMOKE), str(Stage.FULL), str(Stage.REPLAY))
 CHANGED_AUTO = "auto"
 """Take the base of the pull request or merge group from the event."""
 
+SUITE_WORDS = "1 to 64 letters, digits, `.`, `_` or `-`"
+"""What `comment-id` may be."""
+
+_POLICIES = tuple(str(policy) for policy in CommentPolicy)
+
 _TEXT_LIMIT = 4_096
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _REVISION = re.compile(r"(?!.*(\.\.|//|@\{))[\w][\w./@+#^~-]{0,249}")
 _OPERATOR = re.compile(r"[\w*?\[][\w.*?\[\]!:/-]{0,199}")
 _SHARD = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
 _SECONDS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,3})?")
+_SUITE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SHARDS = re.compile(r"[1-9][0-9]{0,3}")
+_RUN = re.compile(r"[1-9][0-9]{0,18}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +89,38 @@ class ActionInputs:
     working_directory: str
     """Directory to run in, relative to the workspace."""
 
+    publish: bool = False
+    """Tell what the jobs of another run found, instead of running a stage."""
+
+    comment: CommentPolicy = CommentPolicy.AUTO
+    """When telling it makes a comment."""
+
+    comment_id: str = DEFAULT_SUITE
+    """Which of several comments and checks of a pull request: letters, digits, `.`, `_`, `-`."""
+
+    expected_shards: int | None = None
+    """Into how many shards the stage was divided; None: as the shards say."""
+
+    run_id: int | None = None
+    """Run whose shards are told of; None: the one whose end triggered this job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which part of which whole a job runs."""
+
+    suite: str
+    """Which of several comments and checks of a pull request."""
+
+    shard: int
+    """Which part, from 1."""
+
+    shards: int
+    """How many parts there are."""
+
+    stage: str
+    """`smoke`, `full` or `replay`."""
+
 
 def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
     """Check every input.
@@ -89,7 +131,7 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
     problems: list[str] = []
 
     def value(name: str, accepts: Callable[[str], object], wanted: str) -> str:
-        text = environ.get(PREFIX + name.upper().replace("-", "_"), "").strip()
+        text = _text(environ, name)
         if text and (len(text) > _TEXT_LIMIT or not accepts(text)):
             problems.append(f"`{name}` is {_shown(text)}; wanted {wanted}")
         return text
@@ -110,12 +152,43 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
         annotations=value("annotations", _is_switch, "`true` or `false`") != "false",
         summary=value("summary", _is_switch, "`true` or `false`") != "false",
         working_directory=value("working-directory", _is_path, "a path") or ".",
+        publish=value("publish", _is_switch, "`true` or `false`") == "true",
+        comment=_policy(value("comment", _POLICIES.__contains__, f"one of {', '.join(_POLICIES)}")),
+        comment_id=value("comment-id", _SUITE.fullmatch, SUITE_WORDS) or DEFAULT_SUITE,
+        expected_shards=_number(value("expected-shards", _SHARDS.fullmatch, "a number from 1 to 9999")),
+        run_id=_number(value("run-id", _RUN.fullmatch, "the number of a run")),
     )
     if problems:
         raise ConfigurationError(
             "; ".join(problems), next_step="correct the `with:` block of this step; docs/action.md lists every input"
         )
     return inputs
+
+
+def read_part(environ: Mapping[str, str]) -> Part | None:
+    """Which part a job runs, as far as it can be told, also of one whose inputs cannot be used; None: it runs none."""
+    if _text(environ, "push") or _text(environ, "publish") == "true":
+        return None
+    suite, shard, stage = (_text(environ, name) for name in ("comment-id", "shard", "stage"))
+    index, _, count = shard.partition("/") if _is_shard(shard) else ("1", "/", "1")
+    return Part(
+        suite=suite if _SUITE.fullmatch(suite) else DEFAULT_SUITE,
+        shard=int(index),
+        shards=int(count),
+        stage=stage if stage in STAGES else STAGES[0],
+    )
+
+
+def _text(environ: Mapping[str, str], name: str) -> str:
+    return environ.get(PREFIX + name.upper().replace("-", "_"), "").strip()
+
+
+def _policy(text: str) -> CommentPolicy:
+    return CommentPolicy(text) if text in _POLICIES else CommentPolicy.AUTO
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _RUN.fullmatch(text) else None
 
 
 def _shown(text: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -26,6 +26,8 @@ from opsdebug_ci.github.summary import append_summary, fit_summary
 from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
 from opsdebug_ci.model import FAILING_VERDICTS, Stage, Verdict
 from opsdebug_ci.pipeline.child import ChildResult, run_child
+from opsdebug_ci.pipeline.shard_report import Ending, bundle_directory, leave_shard
+from opsdebug_ci.pipeline.step_outcome import Outcome, failed, failure, remark_of
 from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
 from opsdebug_ci.store.files.layout import MARKER
@@ -45,35 +47,6 @@ FORK_ON_OWN_MACHINE = Annotation(
 """A stranger's operators run here with all the rights of the runner's account."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What the step tells; computed first, applied in one place."""
-
-    exit_code: int
-    """Exit code of the step."""
-
-    verdict: str
-    """Verdict of the run; `error` when there is none."""
-
-    failures: int
-    """Cases that failed, crashed or timed out."""
-
-    regressions: int
-    """Operators that became slower and need a person."""
-
-    annotations: tuple[Annotation, ...]
-    """Remarks beside the code."""
-
-    summary: str = ""
-    """Markdown for the job summary; empty: nothing goes there."""
-
-    report: Path | None = None
-    """The document, when there is one."""
-
-    summary_file: Path | None = None
-    """The markdown as a file, when there is a document."""
-
-
 def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: TextIO) -> int:
     """Run the step and return its exit code.
 
@@ -91,18 +64,18 @@ def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: T
         outcome = _run(inputs, event, runner, environ, opsdebug=opsdebug, stdout=stdout)
     except OpsdebugError as error:
         outcome = failed(error)
+    outcome = _with_shard(outcome, runner, environ)
     _tell(outcome, runner, stdout)
     return outcome.exit_code
 
 
-def failed(error: OpsdebugError) -> Outcome:
-    """The outcome of a run that could not be made: one line of error."""
-    return _failure(error.exit_code, f"opsdebug: {error.code}", " ".join(str(error).split()))
-
-
-def _failure(exit_code: int, title: str, message: str) -> Outcome:
-    remark = Annotation(level=Level.ERROR, title=title, message=message)
-    return Outcome(exit_code=exit_code, verdict=str(Verdict.ERROR), failures=0, regressions=0, annotations=(remark,))
+def _with_shard(outcome: Outcome, runner: Runner, environ: Mapping[str, str]) -> Outcome:
+    """The outcome with what the job leaves for the one that tells. That it cannot be written changes no verdict."""
+    ending = Ending(exit_code=outcome.exit_code, document=outcome.document, error=outcome.error)
+    try:
+        return replace(outcome, shard=leave_shard(ending, environ, runner))
+    except EnvironmentLimitError as error:
+        return replace(outcome, annotations=(*outcome.annotations, remark_of(error, Level.WARNING)))
 
 
 def _accepted(event: Event) -> Event:
@@ -146,6 +119,7 @@ def _run(
         outcome,
         summary=outcome.summary if inputs.summary else "",
         annotations=outcome.annotations if inputs.annotations or outcome.report is None else (),
+        bundles=bundle_directory(directory),
     )
 
 
@@ -162,7 +136,7 @@ def _push(
     )
     if result.exit_code:
         words = " ".join(result.last_words) or "the command ended without a word; next: run it by hand"
-        return _failure(result.exit_code, f"opsdebug baselines push ended with {result.exit_code}", words)
+        return failure(result.exit_code, f"opsdebug baselines push ended with {result.exit_code}", words)
     return Outcome(exit_code=0, verdict=str(Verdict.PASS), failures=0, regressions=0, annotations=())
 
 
@@ -221,7 +195,7 @@ def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
     if result.exit_code not in DOCUMENT_CODES:
         code = result.exit_code if result.exit_code > 0 else InternalError.exit_code
         words = " ".join(result.last_words) or "the run ended without a word; next: run the same command by hand"
-        return _failure(code, f"opsdebug ended with {result.exit_code}", words)
+        return failure(code, f"opsdebug ended with {result.exit_code}", words)
     try:
         document = decode(report.read_bytes())
     except UsageError as error:
@@ -239,6 +213,7 @@ def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
         annotations=annotate(document, workspace),
         report=report,
         summary_file=summary_file,
+        document=document,
     )
 
 
@@ -251,6 +226,9 @@ def _tell(outcome: Outcome, runner: Runner, stdout: TextIO) -> None:
             "exit-code": str(outcome.exit_code),
             "report-json": str(outcome.report or ""),
             "summary-md": str(outcome.summary_file or ""),
+            "artifact-name": "" if outcome.shard is None else outcome.shard.name,
+            "artifact-path": "" if outcome.shard is None else str(outcome.shard.directory),
+            "bundle-dir": str(outcome.bundles or ""),
         }
         write_outputs(runner.output_file, outputs)
     if runner.summary_file is not None and outcome.summary:

@@ -20,6 +20,7 @@ from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, Attributio
 from opsdebug_ci.model.profile_document import PROFILE_SCHEMA, ProfileDocument
 from opsdebug_ci.model.replay import REPLAY_SCHEMA, ReplayDocument
 from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
+from opsdebug_ci.model.shard import SHARD_SCHEMA, ShardDocument
 from opsdebug_ci.model.speed import COMPARE_SCHEMA, CompareDocument
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -36,7 +37,8 @@ def encode(
     | SelftestDocument
     | ProfileDocument
     | CompareDocument
-    | BaselinesDocument,
+    | BaselinesDocument
+    | ShardDocument,
 ) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
@@ -71,8 +73,9 @@ SCHEMAS: dict[str, type] = {
     PROFILE_SCHEMA: ProfileDocument,
     COMPARE_SCHEMA: CompareDocument,
     BASELINES_SCHEMA: BaselinesDocument,
+    SHARD_SCHEMA: ShardDocument,
 }
-"""Every document that `--json` prints, by its schema."""
+"""Every document that `--json` prints or a job uploads, by its schema."""
 
 
 def schema(name: str = RUN_SCHEMA) -> dict[str, Any]:

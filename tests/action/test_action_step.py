@@ -192,7 +192,17 @@ def test_a_hostile_operator_name_changes_no_output_and_gives_no_command(job: Job
     data = document(Verdict.FAIL, job.workspace, name=f"{HOSTILE_NAME}\n::error::x")
     assert job.step(job.ends_with(data, 1)) == 1
     assert job.outputs["verdict"] == "fail"
-    assert set(job.outputs) == {"verdict", "failures", "regressions", "exit-code", "report-json", "summary-md"}
+    assert set(job.outputs) == {
+        "verdict",
+        "failures",
+        "regressions",
+        "exit-code",
+        "report-json",
+        "summary-md",
+        "artifact-name",
+        "artifact-path",
+        "bundle-dir",
+    }
     assert len(job.commands) == 1
 
 

@@ -1,0 +1,79 @@
+"""What a step of the action comes to: computed first, told in one place.
+
+Decides what a step without a run looks like. Deliberately tells nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from opsdebug_ci.errors import OpsdebugError
+from opsdebug_ci.github.workflow_commands import Annotation, Level
+from opsdebug_ci.model import RunDocument, Verdict
+from opsdebug_ci.pipeline.shard_report import LeftShard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What the step tells; computed first, applied in one place."""
+
+    exit_code: int
+    """Exit code of the step."""
+
+    verdict: str
+    """Verdict of the run; `error` when there is none."""
+
+    failures: int
+    """Cases that failed, crashed or timed out."""
+
+    regressions: int
+    """Operators that became slower and need a person."""
+
+    annotations: tuple[Annotation, ...]
+    """Remarks beside the code."""
+
+    summary: str = ""
+    """Markdown for the job summary; empty: nothing goes there."""
+
+    report: Path | None = None
+    """The document, when there is one."""
+
+    summary_file: Path | None = None
+    """The markdown as a file, when there is a document."""
+
+    document: RunDocument | None = None
+    """The run; None: there is none."""
+
+    error: str = ""
+    """Why there is none; untrusted text."""
+
+    shard: LeftShard | None = None
+    """What the job leaves for the one that tells; None: nothing."""
+
+    bundles: Path | None = None
+    """Directory of failure bundles, when there are any."""
+
+
+def failed(error: OpsdebugError) -> Outcome:
+    """The outcome of a run that could not be made: one line of error."""
+    remark = remark_of(error, Level.ERROR)
+    return failure(error.exit_code, remark.title, remark.message)
+
+
+def remark_of(error: OpsdebugError, level: Level) -> Annotation:
+    """An error as a remark of one line."""
+    return Annotation(level=level, title=f"opsdebug: {error.code}", message=" ".join(str(error).split()))
+
+
+def failure(exit_code: int, title: str, message: str) -> Outcome:
+    """The outcome of a step that has no run, and why."""
+    remark = Annotation(level=Level.ERROR, title=title, message=message)
+    return Outcome(
+        exit_code=exit_code,
+        verdict=str(Verdict.ERROR),
+        failures=0,
+        regressions=0,
+        annotations=(remark,),
+        error=f"{title}: {message}",
+    )
