@@ -31,8 +31,8 @@ def test_mistakes_are_told_and_nothing_is_written(tmp_path: Path) -> None:
     unknown = opsdebug("init", "--workflow", "weekly", at=tmp_path)
     assert (unknown.code, unknown.err) == (
         2,
-        "opsdebug [usage]: `--workflow` is 'weekly'; wanted pull-request, report, nightly, release, accept, all, joined "
-        "by commas\n  next: opsdebug init --help\n",
+        "opsdebug [usage]: `--workflow` is 'weekly'; wanted pull-request, report, nightly, release, accept, all, "
+        "joined by commas\n  next: opsdebug init --help\n",
     )
     hostile = opsdebug("init", "--runs-on", "gpu ]\nrun: x", at=tmp_path)
     assert (hostile.code, hostile.err) == (
