@@ -7,18 +7,13 @@ the pull request; none of them may mention people, link, close issues, break a t
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from opsdebug_ci.model.visible_text import visible
 
 TEXT_LIMIT = 200
 """Characters of an untrusted string that are shown, before escaping."""
 
 _ANSI = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-"""Letters and marks that Unicode draws as nothing: default ignorables outside category Cf, and the blank braille."""
-
-_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn")
-"""Controls, formats (bidirectional and zero-width), surrogates, private use, unassigned."""
-
 _APART = "\u200b"
 """A zero-width space: a reader does not see it, and GitHub's search for mentions, issues and addresses stops there.
 `plain` has removed any from the text itself."""
@@ -38,7 +33,10 @@ _BREAKS = tuple(
         r"(?<=:)(?=[:/])",  # addresses; workflow commands
         r"(?<=\bwww)(?=\.)",
         r"(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
-        r"^(?=[-+=]|\d+[.)])",  # list items and heading underlines
+        r"(?<=:)(?=[\w+-]+:)",  # :tada:
+        r"(?<=\b[a-f])(?=[0-9a-f]{6,63}\b)",  # commits; not of digits alone, which are far more often a number
+        r"(?<=\b[0-9])(?=\d*[a-f])(?=[0-9a-f]{6,63}\b)",
+        r"^(?=[-+=:]|\d+[.)])",  # list items, heading underlines, the line below the head of a table: `:-:`
     )
 )
 """Where a zero-width space stops GitHub from making a link, and markdown from starting a block."""
@@ -47,9 +45,8 @@ _BREAKS = tuple(
 def plain(text: str, limit: int | None = None) -> str:
     """One line of visible characters: no controls, escapes, bidirectional or zero-width ones; cut at `limit`."""
     unescaped = _ANSI.sub("", text)
-    spaced = "".join(" " if character.isspace() else character for character in unescaped)
-    seen = "".join(c for c in spaced if unicodedata.category(c) not in _INVISIBLE and c not in _BLANK)
-    line = " ".join(seen.split())
+    spaced = " ".join(unescaped.split())
+    line = " ".join(visible(spaced).split())
     return line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
 
 

@@ -68,7 +68,10 @@ def untold_blocks(performance: PerformanceDocument, most: int) -> list[str]:
     run = performance.comparison
     untold = _groups(performance, SpeedVerdict.INCONCLUSIVE)
     doubts = [] if run is None else compare.doubt_lines(run)
-    return [*_listing(compare.TITLES[SpeedVerdict.INCONCLUSIVE], untold, most), *_listing("contaminated:", doubts, most)]
+    return [
+        *_listing(compare.TITLES[SpeedVerdict.INCONCLUSIVE], untold, most),
+        *_listing("contaminated:", doubts, most),
+    ]
 
 
 def detail_blocks(performance: PerformanceDocument, most: int) -> list[str]:
