@@ -101,9 +101,13 @@ class FailureKey:
 
     @property
     def digest(self) -> str:
-        """40 bits of a hash of it: two of a thousand failures share one with a chance of 5e-7 (n^2 / 2^41)."""
-        whole = "\0".join((self.fingerprint, self.operator, self.cause))
-        return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:10]
+        """Stands for its fingerprint where there is no room for the whole."""
+        return failure_digest(self.fingerprint)
+
+
+def failure_digest(fingerprint: str) -> str:
+    """40 bits of a hash: two of a thousand failures share one with a chance of 5e-7 (n^2 / 2^41)."""
+    return hashlib.sha256(fingerprint.encode("utf-8", "replace")).hexdigest()[:10]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,11 +171,12 @@ class ReportedHead:
     gone."""
 
     whole: bool = True
-    """Every failure is listed or among `unlisted`; if not, none may be called new."""
+    """Every failure is listed or among `unlisted`; if not, none can be called new."""
 
-    def had(self, failure: FailureKey) -> bool:
-        """It was there already, or may have been; if not, it is new."""
-        return not self.whole or failure in self.failures or failure.digest in self.unlisted
+    def had(self, fingerprint: str) -> bool:
+        """A failure of that fingerprint was there, or may have been; if not, it is new."""
+        listed = any(failure.fingerprint == fingerprint for failure in self.failures)
+        return listed or not self.whole or failure_digest(fingerprint) in self.unlisted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,6 @@ last one was, and whether it was reported whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.publication import Changes, FailureKey, ReportedHead
@@ -16,7 +14,7 @@ from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
 from opsdebug_ci.report.escape import plain
 
 MOST_REMEMBERED = 200
-"""Failures that a comment remembers of one push. A list that is full may have been longer, so that nothing is concluded
+"""Failures that a comment remembers of one push; of more, it remembers that there were more, so that nothing is concluded
 from what is not in it. Two hundred take about 10,000 bytes of a comment's 65,000."""
 
 NAME_KEPT = 80
@@ -34,9 +32,10 @@ def reported_head(commit: str, document: RunDocument | None) -> ReportedHead:
     """
     if document is None:
         return ReportedHead(commit=commit, failures=(), regressed=())
-    new = (_key(group) for group in document.summary.groups if not group.known)
+    new = tuple(_key(group) for group in document.summary.groups if not group.known)
     regressed = tuple(_name(operator) for operator in document.regressions[:MOST_REMEMBERED])
-    return ReportedHead(commit=commit, failures=tuple(new)[:MOST_REMEMBERED], regressed=regressed)
+    whole = len(new) <= MOST_REMEMBERED
+    return ReportedHead(commit=commit, failures=new[:MOST_REMEMBERED], regressed=regressed, whole=whole)
 
 
 def changes_since(before: ReportedHead | None, document: RunDocument, *, complete: bool) -> Changes | None:
@@ -50,25 +49,24 @@ def changes_since(before: ReportedHead | None, document: RunDocument, *, complet
     Returns:
         None where nothing can be said: there was no such push, or too much failed there to remember all of it.
     """
-    if before is None or len(before.failures) >= MOST_REMEMBERED:
+    if before is None or not before.whole:
         return None
     groups = document.summary.groups
     there = {fingerprint for group in groups for fingerprint in (group.fingerprint, *group.members)}
-    remembered = {key.fingerprint for key in before.failures}
     gone = [key for key in before.failures if key.fingerprint not in there]
     told = _told(document) if complete else frozenset()
     return Changes(
         since=before.commit,
-        new=tuple(_key(group) for group in groups if not group.known and not _was_there(group, remembered)),
+        new=tuple(_key(group) for group in groups if not group.known and not _was_there(group, before)),
         fixed=tuple(key for key in gone if key.operator in told),
         still=tuple(key for key in before.failures if key.fingerprint in there),
         unjudged=tuple(key for key in gone if key.operator not in told),
     )
 
 
-def _was_there(group: Group, remembered: Iterable[str]) -> bool:
+def _was_there(group: Group, before: ReportedHead) -> bool:
     """A merged group is new only if none of what was merged into it was there by itself."""
-    return not {group.fingerprint, *group.members}.isdisjoint(remembered)
+    return any(before.had(fingerprint) for fingerprint in (group.fingerprint, *group.members))
 
 
 def _told(document: RunDocument) -> frozenset[str]:

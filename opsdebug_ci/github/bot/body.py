@@ -33,8 +33,8 @@ _NAME_LIMIT = 300
 _REASON_LIMIT = 200
 """Characters of a reason that are remembered: as many as are shown."""
 
-_LISTED = (60, 30, 15, 5, 0)
-"""Failures of one commit that are remembered in full, the most that fits: the comment shows fewer than the first."""
+_LISTED = (200, 100, 50, 20, 5, 0)
+"""Failures of one commit that are remembered in full: the first that fits."""
 
 _STATE = re.compile(r"<!-- opsdebug-ci:state ([A-Za-z0-9_-]{1,8192}={0,2}) -->")
 
