@@ -61,7 +61,7 @@ def escape_property(text: str) -> str:
 def repository_path(path: str) -> str | None:
     """`path` when it is a relative POSIX path that stays inside the repository, else None."""
     unsafe = path.startswith("/") or "\\" in path or ":" in path[:2] or ".." in path.split("/")
-    return None if unsafe or not path or one_line(path, len(path)) != path else path
+    return None if unsafe or path in ("", ".") or one_line(path, len(path)) != path else path
 
 
 def render_annotation(annotation: Annotation) -> str:

@@ -288,7 +288,7 @@ def _environment(root: Path, workspace: Path) -> dict[str, str]:
         "PYTHONSTARTUP": str(root / "python path/json.py"),
         "PIP_CONFIG_FILE": str(workspace / "pip.conf"),
         **HARMLESS,
-        **{name: CANARY for name in SECRETS},
+        **dict.fromkeys(SECRETS, CANARY),
         "PIP_INDEX_URL": f"https://user:{CANARY}@index.example.org/simple",
         "CI": "true",
         "GITHUB_ACTIONS": "true",

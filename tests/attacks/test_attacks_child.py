@@ -27,7 +27,7 @@ OUTPUTS = {"verdict", "failures", "regressions", "exit-code", "report-json", "su
 @attack("A1")
 def test_a_name_adds_no_output_to_a_real_job(hostile_job: HostileJob) -> None:
     outputs = hostile_job.outputs
-    assert OUTPUTS <= set(outputs)
+    assert set(outputs) >= OUTPUTS
     assert [name for name in outputs if not name.replace("-", "").islower()] == []
     assert (outputs["verdict"], outputs["failures"], outputs["exit-code"]) == ("fail", "6", "1")
     assert hostile_job.exit_code == 1
@@ -294,7 +294,7 @@ def test_an_odd_but_honest_input_is_one_literal_word(name: str, value: str) -> N
 def test_the_token_is_in_nothing_that_a_real_job_leaves(
     hostile_job: HostileJob, no_canary: Callable[..., None]
 ) -> None:
-    assert [path for path in hostile_job.root.rglob("*.opsbundle")], "bundles are among what is left"
+    assert list(hostile_job.root.rglob("*.opsbundle")), "bundles are among what is left"
     no_canary(hostile_job.log, hostile_job.errors, hostile_job.root)
 
 
