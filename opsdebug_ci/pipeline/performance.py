@@ -11,6 +11,7 @@ import math
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from opsdebug_ci.errors import OpsdebugError
@@ -19,7 +20,7 @@ from opsdebug_ci.model.history import Trend
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import ComparisonRun
 from opsdebug_ci.model.vocabulary import Gate, Verdict
-from opsdebug_ci.pipeline.acceptance import needing_person
+from opsdebug_ci.pipeline.acceptance import Ancestry, needing_person
 from opsdebug_ci.pipeline.alone import alone
 from opsdebug_ci.pipeline.compare import threshold_of
 from opsdebug_ci.pipeline.comparison_document import alarms_so_far
@@ -29,7 +30,7 @@ from opsdebug_ci.pipeline.speed_comparison import certain, compared
 from opsdebug_ci.pipeline.speed_question import SpeedQuestion
 from opsdebug_ci.pipeline.trend import trends_of
 from opsdebug_ci.pipeline.workbench import workbench
-from opsdebug_ci.plan.commit_order import is_within
+from opsdebug_ci.plan.commit_order import is_within, parents_of
 from opsdebug_ci.regress.alarm_bound import one_sidedness
 from opsdebug_ci.store.memory.alarms import directions
 from opsdebug_ci.store.memory.history import accepted_commits
@@ -96,7 +97,8 @@ def with_performance(document: RunDocument, performance: PerformanceDocument, qu
     root, notes = question.configuration.root, list(performance.notes)
     accepted = _guarded("acceptances", notes, lambda: accepted_commits(question.location, question.began.at)) or {}
     performance = replace(performance, notes=tuple(notes))
-    regressed = needing_person(performance, accepted, lambda commit, other: is_within(root, commit, other))
+    ancestry = Ancestry(within=partial(is_within, root), parents=partial(parents_of, root))
+    regressed = needing_person(performance, accepted, question.event, ancestry)
     summary = document.summary
     gating = question.configuration.gate is not Gate.NEVER
     if regressed and gating:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from opsdebug_ci.git.command import answer
 from opsdebug_ci.model.baseline import MERGE_GROUP_EVENT, PULL_REQUEST_EVENTS, Ancestor, Recorded
+from opsdebug_ci.plan.commit_order import parents_of
 from opsdebug_ci.plan.commit_tree import UNSHALLOW, is_shallow
 from opsdebug_ci.plan.revision import ANCESTORS
 
@@ -117,7 +118,7 @@ def nearest_record(line: Sequence[Ancestor], recorded: Iterable[Recorded]) -> Ne
 
 
 def _of_pull_request(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
-    parents = _parents(root, head)
+    parents = parents_of(root, head)
     if len(parents) == 2 and trigger.head_commit and parents[1] == trigger.head_commit:
         how = f"the commit of {_branch(trigger)} that the pull request was merged with for this test"
         return _known(root, parents[0], how)
@@ -158,7 +159,7 @@ def _of_branch(root: Path, head: str, trigger: Trigger) -> BaselineCommit:
 
 
 def _parent(root: Path, head: str, how: str) -> BaselineCommit:
-    parents = _parents(root, head)
+    parents = parents_of(root, head)
     if not parents:
         return BaselineCommit(commit=None, reason=f"{head[:12]} is the first commit: there is none before it")
     return _known(root, parents[0], how)
@@ -168,13 +169,6 @@ def _known(root: Path, commit: str, how: str) -> BaselineCommit:
     if answer(root, "cat-file", "-e", f"{commit}^{{commit}}") is None:
         return BaselineCommit(commit=None, reason=f"this clone ends before {commit[:12]}, {how}: {UNSHALLOW}")
     return BaselineCommit(commit=commit, how=how)
-
-
-def _parents(root: Path, commit: str) -> tuple[str, ...]:
-    """Parents as the commit itself names them, also where a shallow clone cuts them off."""
-    text = answer(root, "cat-file", "commit", commit) or ""
-    lines = text.partition("\n\n")[0].splitlines()
-    return tuple(line.removeprefix("parent ") for line in lines if line.startswith("parent "))
 
 
 def _default_branch(root: Path, trigger: Trigger) -> tuple[str, str | None]:

@@ -18,3 +18,10 @@ def is_within(root: Path, commit: str, other: str) -> bool:
         return True
     trees = [answer(root, "rev-parse", "--verify", "--quiet", f"{one}^{{tree}}") for one in (commit, other)]
     return trees[0] is not None and trees[0] == trees[1]
+
+
+def parents_of(root: Path, commit: str) -> tuple[str, ...]:
+    """Parents as the commit itself names them, also where a shallow clone cuts them off; none where it is not there."""
+    text = answer(root, "cat-file", "commit", commit) or ""
+    lines = text.partition("\n\n")[0].splitlines()
+    return tuple(line.removeprefix("parent ") for line in lines if line.startswith("parent "))

@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 import pytest
 from pipeline_speed import arm, comparison, comparison_run
 
+from opsdebug_ci.github import Event
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import Comparing, SpeedVerdict
-from opsdebug_ci.pipeline.acceptance import needing_person
+from opsdebug_ci.pipeline.acceptance import Ancestry, needing_person
 
-LINE = ("oldest", "old", "base", "head", "newer")
-"""Commits of one branch, oldest first."""
+HISTORY: Mapping[str, tuple[str, ...]] = {
+    "oldest": (),
+    "old": ("oldest",),
+    "base": ("old",),
+    "head": ("base",),
+    "newer": ("head",),
+    # a pull request from `base`, and what is made of it
+    "accepted": ("base",),
+    "pushed": ("accepted",),
+    "tip": ("base",),
+    "test of accepted": ("base", "accepted"),
+    "test on the tip": ("tip", "accepted"),
+    "test of pushed": ("base", "pushed"),
+    "forged": ("base", "accepted"),
+    "test of forged": ("base", "forged"),
+    "onto a stranger": ("stranger", "accepted"),
+    "stranger": (),
+    "octopus": ("base", "accepted", "stranger"),
+    "backwards": ("accepted", "base"),
+}
+"""Commits and their parents."""
 
 
 def within(commit: str, other: str) -> bool:
-    return LINE.index(commit) <= LINE.index(other)
+    return commit == other or any(within(commit, parent) for parent in HISTORY[other])
+
+
+ANCESTRY = Ancestry(within=within, parents=lambda commit: HISTORY[commit])
+PULL = Event(name="pull_request", pull_request=7, head_commit="accepted", base_commit="base", recording=False)
+MERGED = Event(name="push", recording=True)
+GROUP = Event(name="merge_group", recording=False)
+BY_HAND = Event()
 
 
 def needing(why: Comparing, base: str, accepted_at: str | None, *, dirty: bool = False) -> tuple[str, ...]:
@@ -22,8 +52,8 @@ def needing(why: Comparing, base: str, accepted_at: str | None, *, dirty: bool =
         arms=(arm("base", "base"), arm("a week ago", "old"), arm("head", "head", dirty=dirty)),
         comparisons=(comparison("softmax", SpeedVerdict.REGRESSED, why=why, base=base),),
     )
-    accepted = {} if accepted_at is None else {"softmax": accepted_at}
-    return needing_person(PerformanceDocument(comparison=run), accepted, within)
+    accepted: dict[str, Sequence[str]] = {} if accepted_at is None else {"softmax": (accepted_at,)}
+    return needing_person(PerformanceDocument(comparison=run), accepted, BY_HAND, ANCESTRY)
 
 
 def test_what_nobody_accepted_needs_a_person() -> None:
@@ -51,6 +81,49 @@ def test_uncommitted_code_is_never_covered() -> None:
     assert needing(Comparing.CHANGE, "base", "newer", dirty=True) == ("softmax",)
 
 
+@pytest.mark.parametrize(
+    ("event", "base", "head", "covered"),
+    [
+        (PULL, "base", "test of accepted", True),
+        (PULL, "base", "accepted", True),  # a job that checks out the head itself
+        (PULL, "tip", "test on the tip", True),  # run again after the base branch went on
+        (replace(PULL, head_commit="pushed"), "base", "test of pushed", False),
+        (replace(PULL, head_commit="pushed"), "base", "pushed", False),
+        # the author pushes a merge that names the accepted commit and holds something else
+        (replace(PULL, head_commit="forged"), "base", "test of forged", False),
+        (replace(PULL, head_commit="forged"), "base", "forged", False),
+        (PULL, "stranger", "onto a stranger", False),
+        (PULL, "old", "test of accepted", False),  # the change and what else came since
+        (PULL, "base", "octopus", False),
+        (PULL, "accepted", "backwards", False),
+        (replace(PULL, base_commit=""), "base", "test of accepted", False),
+        (MERGED, "base", "test of accepted", True),  # merged, and tested on the default branch
+        (MERGED, "old", "test of accepted", False),
+        (GROUP, "tip", "test on the tip", True),
+        (GROUP, "base", "test of pushed", False),
+        (replace(MERGED, recording=False), "base", "test of accepted", False),  # a push to some other branch
+        (BY_HAND, "base", "test of accepted", False),
+    ],
+)
+def test_a_merge_that_the_event_vouches_for_stands_for_what_it_merges(
+    event: Event, base: str, head: str, *, covered: bool
+) -> None:
+    run = comparison_run(
+        arms=(arm("base", base), arm("head", head)), comparisons=(comparison("softmax", SpeedVerdict.REGRESSED),)
+    )
+    accepted = {"softmax": ("accepted",)}
+    left = needing_person(PerformanceDocument(comparison=run), accepted, event, ANCESTRY)
+    assert left == (() if covered else ("softmax",))
+
+
+def test_every_acceptance_that_counts_is_looked_at() -> None:
+    run = comparison_run(
+        arms=(arm("base", "base"), arm("head", "head")), comparisons=(comparison("softmax", SpeedVerdict.REGRESSED),)
+    )
+    accepted = {"softmax": ("pushed", "head")}
+    assert needing_person(PerformanceDocument(comparison=run), accepted, BY_HAND, ANCESTRY) == ()
+
+
 def test_each_operator_is_told_once_and_only_when_it_regressed() -> None:
     run = comparison_run(
         arms=(arm("base", "base"), arm("head", "head")),
@@ -60,5 +133,5 @@ def test_each_operator_is_told_once_and_only_when_it_regressed() -> None:
             comparison("gelu", SpeedVerdict.SUSPECTED),
         ),
     )
-    assert needing_person(PerformanceDocument(comparison=run), {}, within) == ("softmax",)
-    assert needing_person(PerformanceDocument(), {}, within) == ()
+    assert needing_person(PerformanceDocument(comparison=run), {}, BY_HAND, ANCESTRY) == ("softmax",)
+    assert needing_person(PerformanceDocument(), {}, BY_HAND, ANCESTRY) == ()

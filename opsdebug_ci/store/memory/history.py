@@ -21,6 +21,12 @@ _IN_FORCE = """
     where accepted_at is not null and accepted_by <> '' and reason <> '' and (fingerprint <> '' or operator <> '')
 """
 
+_ACCEPTED_AT = """
+    select operator, list("commit" order by accepted_at desc, id desc) from in_force(?::timestamptz)
+    where fingerprint is null and accepted_at is not null and accepted_by <> '' and reason <> '' and operator <> ''
+    group by operator
+"""
+
 _OPERATORS = "select operator from accuracy union select operator from comparisons order by 1"
 
 _FIRST_SEEN = "select fingerprint, first_seen from failure_history"
@@ -52,13 +58,13 @@ def acceptances_in_force(location: str | os.PathLike[str], now: datetime) -> tup
     return tuple(read_acceptance(dict(zip(found.columns, row, strict=True))) for row in found.rows)
 
 
-def accepted_commits(location: str | os.PathLike[str], now: datetime) -> Mapping[str, str]:
-    """Operator -> full hash of the commit at which a person last accepted how fast it is; none without a store."""
-    return {
-        one.operator: one.commit
-        for one in acceptances_in_force(location, now)
-        if one.fingerprint is None and one.operator is not None
-    }
+def accepted_commits(location: str | os.PathLike[str], now: datetime) -> Mapping[str, tuple[str, ...]]:
+    """Operator -> full hashes of commits at which a person accepted how fast it is, the newest acceptance first; none
+    without a store. Of every acceptance that counts: two changes may be accepted side by side."""
+    if not is_store(location):
+        return {}
+    rows = query(location, _ACCEPTED_AT, (now,)).rows
+    return {str(operator): tuple(map(str, commits)) for operator, commits in rows if isinstance(commits, list)}
 
 
 def recorded_operators(location: str | os.PathLike[str]) -> tuple[str, ...]:

@@ -190,11 +190,11 @@ COMPARABLE_WITH = Macro(
     sql=comparable_with_sql(),
 )
 
-ACCEPTED = Macro(
-    name="accepted",
+IN_FORCE = Macro(
+    name="in_force",
     parameters=("moment",),
-    comment="Rows of `acceptances` that count at a moment, e.g. now(): of each failure, and of how fast each operator "
-    "is, the newest that has not lapsed, unless it was withdrawn since.",
+    comment="Rows of `acceptances` that count at a moment, e.g. now(): all that have not lapsed, unless what was "
+    "accepted of the same was withdrawn since.",
     sql="""
         with made as (
             select a.*, max(a.accepted_at) filter (where a.until = a.accepted_at) over (
@@ -205,6 +205,15 @@ ACCEPTED = Macro(
         select * exclude (withdrawn) from made
         where (until is null or until > moment) and coalesce(accepted_at > withdrawn, withdrawn is null)
               and (fingerprint is not null or operator is not null)
+    """,
+)
+
+ACCEPTED = Macro(
+    name="accepted",
+    parameters=("moment",),
+    comment="Rows of `in_force`: of each failure, and of how fast each operator is, the newest.",
+    sql="""
+        from in_force(moment)
         qualify row_number() over (
             partition by fingerprint, case when fingerprint is null then operator end
             order by accepted_at desc nulls last, id desc
@@ -220,6 +229,7 @@ MACROS: tuple[Macro, ...] = (
     BASELINE_FOR,
     FAILURES_AT,
     COMPARABLE_WITH,
+    IN_FORCE,
     ACCEPTED,
 )
 """Every macro; one that another asks comes before it."""
