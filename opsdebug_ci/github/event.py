@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -27,6 +28,8 @@ _LEG = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
+
+Read = TypeVar("Read")
 
 FINISHED_EVENT = "workflow_run"
 """The event that tells of the end of another workflow's run."""
@@ -81,7 +84,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     name = environ.get("GITHUB_EVENT_NAME", "")
     if not name:
         return Event()
-    payload = _read_payload(environ.get("GITHUB_EVENT_PATH", ""))
+    payload = read_payload(environ.get("GITHUB_EVENT_PATH", ""), _Payload)
     repository = _matching(_REPOSITORY, environ.get("GITHUB_REPOSITORY", ""))
     commit = _matching(_HASH, environ.get("GITHUB_SHA", ""))
     default = payload.repository.default_branch if payload.repository else ""
@@ -111,7 +114,9 @@ def read_event(environ: Mapping[str, str]) -> Event:
             recording=False,
         )
     finished = payload.workflow_run
-    if name == FINISHED_EVENT and finished is not None:  # of whose code this job knows nothing: GITHUB_SHA is the default branch's
+    if (
+        name == FINISHED_EVENT and finished is not None
+    ):  # of whose code this job knows nothing: GITHUB_SHA is the default branch's
         return Event(
             name=name,
             repository=repository,
@@ -244,9 +249,14 @@ class _Payload:
     """Present for every event of a repository."""
 
 
-def _read_payload(path: str) -> _Payload:
+def read_payload(path: str, kind: type[Read]) -> Read:
+    """What a kind of value holds of the event file; its defaults where no file is named.
+
+    Raises:
+        EnvironmentLimitError: the file is missing, too large or not what GitHub writes.
+    """
     if not path:
-        return _Payload()
+        return kind()
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(EVENT_LIMIT_BYTES + 1)
@@ -255,7 +265,7 @@ def _read_payload(path: str) -> _Payload:
     if len(data) > EVENT_LIMIT_BYTES:
         raise _unreadable(path, f"more than {EVENT_LIMIT_BYTES} bytes")
     try:
-        return msgspec.json.decode(data, type=_Payload)
+        return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(path, str(error)) from error
 
