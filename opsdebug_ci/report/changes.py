@@ -14,8 +14,8 @@ from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
 from opsdebug_ci.report.escape import plain
 
 MOST_REMEMBERED = 200
-"""Failures that a comment remembers of one push; of more, it remembers that there were more, so that nothing is concluded
-from what is not in it. Two hundred take about 10,000 bytes of a comment's 65,000."""
+"""Failures that a comment remembers of one push; of more, it remembers that there were more, so that nothing is
+concluded from what is not in it. Two hundred take about 10,000 bytes of a comment's 65,000."""
 
 NAME_KEPT = 80
 """Characters of an operator's name that are remembered."""

@@ -34,12 +34,14 @@ _BREAKS = tuple(
         r"(?<=\bwww)(?=\.)",
         r"(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
         r"(?<=:)(?=[\w+-]+:)",  # :tada:
-        r"(?<=\b[a-f])(?=[0-9a-f]{6,63}\b)",  # commits; not of digits alone, which are far more often a number
-        r"(?<=\b[0-9])(?=\d*[a-f])(?=[0-9a-f]{6,63}\b)",
         r"^(?=[-+=:]|\d+[.)])",  # list items, heading underlines, the line below the head of a table: `:-:`
     )
 )
 """Where a zero-width space stops GitHub from making a link, and markdown from starting a block."""
+
+_COMMIT = re.compile(r"\b(?=\d*[a-f])[0-9a-f]{7,64}\b")
+"""What GitHub takes for a commit and links. As code it is not linked, and can be copied as it is. Digits alone are far
+more often a number."""
 
 
 def plain(text: str, limit: int | None = None) -> str:
@@ -60,7 +62,7 @@ def md_text(text: str, limit: int = TEXT_LIMIT) -> str:
     line = plain(text, limit)
     for place in _BREAKS:
         line = place.sub(_APART, line)
-    return _EMPHASIS.sub("&#95;", line.translate(_ENTITIES))
+    return _COMMIT.sub(r"`\g<0>`", _EMPHASIS.sub("&#95;", line.translate(_ENTITIES)))
 
 
 def md_code(text: str, limit: int = 1000) -> str:

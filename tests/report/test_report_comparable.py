@@ -13,6 +13,7 @@ from opsdebug_ci.model import RunDocument
 from opsdebug_ci.model.history import ComparableRuns, LeftOut
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.report import decode, encode, markdown, text
+from opsdebug_ci.report.escape import md_text
 from opsdebug_ci.report.performance import comparable_line
 
 KEY = "2-0123456789ab"
@@ -66,7 +67,7 @@ def test_every_report_has_it_and_one_without_history_has_not() -> None:
     comparable = counted(12, reason(5, TORCH), left_out=5, other_machines=2)
     line = f"12 stored runs of this machine {KEY}; 5 of 2 other machines left out ({TORCH})"
     assert f"\nhistory: {line}\n" in text(run(comparable))
-    assert f"\n- history: {line}" in markdown(run(comparable))
+    assert f"\n- history: {md_text(line)}" in markdown(run(comparable))
     assert "stored run" not in text(run(None)) + markdown(run(None))
 
 

@@ -37,7 +37,7 @@ ATTACKS = {
     "heading underline": ("===", f"{ZERO_WIDTH}==="),
     "head of a table": (":-:", f"{ZERO_WIDTH}:{ZERO_WIDTH}-:"),
     "emoji by name": (":tada: :+1:", f"{ZERO_WIDTH}:{ZERO_WIDTH}tada: :{ZERO_WIDTH}+1:"),
-    "commit": ("a1b2c3d and 0c0ffee", f"a{ZERO_WIDTH}1b2c3d and 0{ZERO_WIDTH}c0ffee"),
+    "commit": ("a1b2c3d and 0c0ffee", "`a1b2c3d` and `0c0ffee`"),
     "number of many digits": ("12345678 1.25003457", "12345678 1.25003457"),
     "shell": ('a";curl x|sh;" $(id)', 'a";curl x&#124;sh;" &#36;(id)'),
     "bidirectional": ("safe\u202egnp.exe\u2066", "safegnp.exe"),
@@ -68,7 +68,8 @@ def test_long_name_is_cut():
 @given(st.text())
 def test_any_text_renders_as_its_visible_self_and_holds_nothing_active(text):
     markdown = md_text(text)
-    assert html.unescape(markdown).replace("\u200b", "") == plain(text, 200)
+    assert html.unescape(markdown.replace("`", "")).replace("\u200b", "") == plain(text, 200)
+    markdown = re.sub("`[0-9a-f]{7,64}`", "", markdown)
     assert not re.search(r"[<>`|*\[\]\\~$\n\r\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]", markdown)
     assert not re.search(r"[@#](?!&#8203;|\d)|://|&(?!amp;|lt;|gt;|#\d+;)", markdown)
     markdown.encode("utf-8")

@@ -21,7 +21,7 @@ def test_one_of_everything():
         == """\
 <!-- opsdebug-ci:v1 id=smoke -->
 
-**opsdebug: fail** · smoke · 0123456789ab: 4 of 10 cases of 7 operators failed; 3 pass, 1 error, 1 inconclusive, 1 skipped.
+**opsdebug: fail** · smoke · `0123456789ab`: 4 of 10 cases of 7 operators failed; 3 pass, 1 error, 1 inconclusive, 1 skipped.
 
 ### Failures
 
