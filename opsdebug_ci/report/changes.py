@@ -2,20 +2,16 @@
 
 Decides when a failure that is gone may be called fixed: its operator was judged again, or the change no longer touches
 it, and every shard was taken. Where that cannot be told, it is said to be unjudged. Deliberately not which push the
-last one was, and whether it was reported whole.
+last one was, whether it was reported whole, and how much of it finds room in a comment.
 """
 
 from __future__ import annotations
 
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.judgement import Group
-from opsdebug_ci.model.publication import Changes, FailureKey, ReportedHead
+from opsdebug_ci.model.publication import Changes, FailureKey, ReportedHead, failure_digest
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
 from opsdebug_ci.report.escape import plain
-
-MOST_REMEMBERED = 200
-"""Failures that a comment remembers of one push; of more, it remembers that there were more, so that nothing is
-concluded from what is not in it. Two hundred take about 10,000 bytes of a comment's 65,000."""
 
 NAME_KEPT = 80
 """Characters of an operator's name that are remembered."""
@@ -26,16 +22,22 @@ _JUDGED = (Verdict.PASS, *FAILING_VERDICTS)
 def reported_head(commit: str, document: RunDocument | None) -> ReportedHead:
     """What is remembered of a push: failures not known at the baseline, and operators that became slower.
 
+    What was merged into a failure is remembered too: where it shows by itself in the next push, it is not new.
+
     Args:
         commit: newest commit of the change; full hash.
         document: all taken shards as one run; None: none was taken.
     """
     if document is None:
         return ReportedHead(commit=commit, failures=(), regressed=())
-    new = tuple(_key(group) for group in document.summary.groups if not group.known)
-    regressed = tuple(_name(operator) for operator in document.regressions[:MOST_REMEMBERED])
-    whole = len(new) <= MOST_REMEMBERED
-    return ReportedHead(commit=commit, failures=new[:MOST_REMEMBERED], regressed=regressed, whole=whole)
+    new = tuple(group for group in document.summary.groups if not group.known)
+    merged = {member for group in new for member in group.members if member != group.fingerprint}
+    return ReportedHead(
+        commit=commit,
+        failures=tuple(_key(group) for group in new),
+        regressed=tuple(_name(operator) for operator in document.regressions),
+        unlisted=tuple(sorted(map(failure_digest, merged))),
+    )
 
 
 def changes_since(before: ReportedHead | None, document: RunDocument, *, complete: bool) -> Changes | None:
@@ -54,7 +56,7 @@ def changes_since(before: ReportedHead | None, document: RunDocument, *, complet
     groups = document.summary.groups
     there = {fingerprint for group in groups for fingerprint in (group.fingerprint, *group.members)}
     gone = [key for key in before.failures if key.fingerprint not in there]
-    told = _told(document) if complete else frozenset()
+    told = _told(document) if complete and _judged_whole(document) else frozenset()
     return Changes(
         since=before.commit,
         new=tuple(_key(group) for group in groups if not group.known and not _was_there(group, before)),
@@ -67,6 +69,11 @@ def changes_since(before: ReportedHead | None, document: RunDocument, *, complet
 def _was_there(group: Group, before: ReportedHead) -> bool:
     """A merged group is new only if none of what was merged into it was there by itself."""
     return any(before.had(fingerprint) for fingerprint in (group.fingerprint, *group.members))
+
+
+def _judged_whole(document: RunDocument) -> bool:
+    """Every planned case was judged: one that the budget left out may be the one that failed."""
+    return document.plan is None or len(document.observations) >= document.plan.mine
 
 
 def _told(document: RunDocument) -> frozenset[str]:
