@@ -1,7 +1,7 @@
 """GitHub's OpenAPI description, as far as tests/github/openapi has it, and what it says a value must be.
 
-Decides how a schema is asked: formats too, and fields that it does not name are strange ones. What a schema has said of a
-value once is remembered, since the same accounts and repositories come with every answer.
+Decides how a schema is asked: formats too, and fields that it does not name are strange ones. What a schema has once
+found sound is remembered, since the same accounts and repositories come with every answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jsonschema import FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from openapi_schema_validator import OAS30Validator
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT4
 
 from github_server.routes import template_pattern
@@ -64,7 +64,7 @@ class Description:
 
     def __init__(self, whole: dict[str, Any]) -> None:
         self.whole = whole
-        self._registry: Registry[Any] = Registry().with_resource(_URI, Resource(contents=whole, specification=DRAFT4))
+        self._registry: Registry[Any] = Registry().with_resource(_URI, DRAFT4.create_resource(whole))
         self._sound: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self._formats = _formats()

@@ -41,7 +41,10 @@ class Effect:
     manner: Manner = Manner.WHOLE
     every_s: float = 0.0
     wait_s: float = 0.0
-    """Before anything else."""
+    """Before it acts."""
+
+    late_s: float = 0.0
+    """After it has acted, before it answers."""
 
     claimed: bool = True
     """It passes for an answer of GitHub's, so that the referee looks at it."""
@@ -82,10 +85,13 @@ def path_pattern(pattern: str) -> re.Pattern[str]:
 
 def outage(status: int = 502, *, acted: bool = False, page: bool = False) -> Effect:
     """A server error; `acted`: after doing what was asked; `page`: a page for people instead of JSON."""
+    answer = server_error(status)
+    if page:
+        answer = replace(answer, headers={"Content-Type": "text/html"})
     return Effect(
         name=f"{status}{' after acting' if acted else ''}",
         acts=acted,
-        answer=lambda _: server_error(status),
+        answer=lambda _: answer,
         change=(lambda _: b"<html><title>Unicorn!</title></html>") if page else None,
         claimed=not page,
     )
@@ -159,6 +165,10 @@ def redirected(location: str, status: int = 302) -> Effect:
     return Effect(name="redirected", acts=False, answer=lambda _: answer, claimed=False)
 
 
-def stalled(seconds: float, then: Effect | None = None) -> Effect:
-    """A pause, and then as usual or as `then` says. Ends early when the server ends."""
-    return replace(then or Effect(name="stalled"), wait_s=seconds)
+def stalled(seconds: float, then: Effect | None = None, *, acted: bool = False) -> Effect:
+    """A pause, and then as usual or as `then` says; `acted`: the pause comes after doing what was asked.
+
+    It is over when the server ends.
+    """
+    effect = then or Effect(name="stalled")
+    return replace(effect, late_s=seconds) if acted else replace(effect, wait_s=seconds)

@@ -198,3 +198,6 @@ class Token:
 
     requests: int | None = None
     """After so many it has expired; None: never."""
+
+    until_s: float
+    """When it expires, by the server's clock."""

@@ -26,7 +26,7 @@ def get_user(call: Call) -> Answer:
 
 
 def get_rate_limit(call: Call) -> Answer:
-    """How many requests are left; asking costs none."""
+    """How many requests are left."""
     used = call.state.used.get(call.token.text, 0) if call.token else 0
     rate = {
         "limit": RATE_LIMIT,

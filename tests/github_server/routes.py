@@ -1,7 +1,7 @@
 """Which operation answers which request, and what a token must be allowed for it.
 
-Decides the permissions, from GitHub's page "Permissions required for GitHub Apps". Paths are written as GitHub's description
-writes them, so that the referee and the server mean the same operation.
+Decides the permissions, from GitHub's page "Permissions required for GitHub Apps". Paths are written as GitHub's
+description writes them, so that the referee and the server mean the same operation.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def authenticate(state: State, header: str | None) -> Token | None:
     if scheme.lower() not in ("token", "bearer") or token is None:
         raise Refusal(bad_credentials())
     used = state.used[token.text] = state.used.get(token.text, 0) + 1
-    if token.requests is not None and used > token.requests:
+    if (token.requests is not None and used > token.requests) or state.clock() >= token.until_s:
         raise Refusal(bad_credentials())
     return token
 

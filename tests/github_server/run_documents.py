@@ -6,6 +6,7 @@ Decides how a remembered value is told; the referee holds it against GitHub's de
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from github_server.documents import Documents, node_id
@@ -160,7 +161,7 @@ def app_document(to: Documents, slug: str) -> dict[str, Any]:
     }
 
 
-def annotation_document(to: Documents, check: Check, one: dict[str, Any]) -> dict[str, Any]:
+def annotation_document(to: Documents, check: Check, one: Mapping[str, object]) -> dict[str, Any]:
     """An annotation of a check run."""
     return {
         "path": one["path"],

@@ -5,6 +5,7 @@ Decides plausible values for everything a test does not care about.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -46,7 +47,7 @@ class Seeding:
             return made
 
     def rename(self, old: str, new: str) -> None:
-        """Give a repository without pull requests, runs or comments another name; the old one redirects to its number."""
+        """Give a repository that has nothing yet another name; the old one then redirects to its number."""
         with self.state.lock:
             moved = replace(self.state.repositories.pop(old.lower()), full_name=new)
             self.state.repositories[new.lower()] = moved
@@ -62,6 +63,7 @@ class Seeding:
         app: str = "github-actions",
         kind: str = "job",
         requests: int | None = None,
+        until_s: float = math.inf,
     ) -> str:
         """A credential; its text.
 
@@ -73,6 +75,7 @@ class Seeding:
             app: slug of the app a job's token is of.
             kind: `job`, or `person` for one that somebody made for himself.
             requests: after so many it has expired.
+            until_s: when it expires, by the server's clock.
         """
         with self.state.lock:
             self.state.account(login)
@@ -86,6 +89,7 @@ class Seeding:
                 repository=repository,
                 permissions=dict(permissions or {}),
                 requests=requests,
+                until_s=until_s,
             )
             return text
 
@@ -124,10 +128,10 @@ class Seeding:
         merged: bool = False,
         locked: bool = False,
     ) -> PullRequest:
-        """A pull request. `head_repository`: full name of the fork; None: deleted since; empty: the repository itself."""
+        """A pull request. `head_repository`: full name of the fork; None: deleted since; empty: no fork."""
         with self.state.lock:
             home = repository if head_repository == "" else head_repository
-            owner = head_owner or (home or f"{author}/gone").split("/")[0]
+            owner = head_owner or (home or author).partition("/")[0]
             now = self.state.now()
             made = PullRequest(
                 id=self.state.new_id(),
@@ -137,7 +141,7 @@ class Seeding:
                 title=title,
                 author=author,
                 head=Side(repository=home, owner=owner, ref=head_ref, sha=head_sha),
-                base=Side(repository=repository, owner=repository.split("/")[0], ref=base_ref, sha=base_sha),
+                base=Side(repository=repository, owner=repository.partition("/")[0], ref=base_ref, sha=base_sha),
                 created_at=now,
                 updated_at=now,
                 labels=labels,

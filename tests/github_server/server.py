@@ -14,12 +14,11 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from typing_extensions import Self
-
 from github_server.answers import Answer, Refusal, not_found
 from github_server.calls import Call
 from github_server.documents import Documents
 from github_server.faults import Effect, Fault
+from github_server.holdings import Holdings
 from github_server.records import Artifact, Repository, Token
 from github_server.referee import Exchange, Referee, Violation
 from github_server.repository_operations import RATE_LIMIT
@@ -31,7 +30,7 @@ from github_server.traffic import Gate, Request
 from github_server.wire import Arrival, Departure, Manner, Wire
 
 
-class GithubServer(Seeding):
+class GithubServer(Seeding, Holdings):
     """`with GithubServer() as server:` and `server.url` is what GITHUB_API_URL says.
 
     Leaving the block raises AssertionError for every violation of GitHub's description, unless the test has looked at
@@ -115,7 +114,7 @@ class GithubServer(Seeding):
             self._gates.append(gate)
         return gate
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> GithubServer:
         return self
 
     def __exit__(
@@ -131,7 +130,7 @@ class GithubServer(Seeding):
             raise AssertionError("not as GitHub's description says:\n" + "\n".join(wrong)) from error
 
     def _respond(self, arrival: Arrival) -> Departure:
-        """(1) Read it, (2) hold it at the gates, (3) find its fault, (4) act, (5) judge, (6) write it down, (7) answer."""
+        """(1) Read, (2) hold at the gates, (3) find the fault, (4) act, (5) judge, (6) write down, (7) answer."""
         at_s = self.state.clock()
         target = urlsplit(arrival.target)
         path = self._canonical(target.path)
@@ -142,6 +141,7 @@ class GithubServer(Seeding):
         effect = met[0] if met else Effect(name="")
         self.wire.closing.wait(effect.wait_s)
         answer = self._answered(arrival, path, target.query, effect)
+        self.wire.closing.wait(effect.late_s)
         content = (effect.change or (lambda body: body))(answer.content)
         headers = self._headers(arrival, answer)
         self._judge(arrival, path, target.query, answer.status, headers, content, effect.claimed)

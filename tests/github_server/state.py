@@ -1,7 +1,7 @@
 """Everything the fake GitHub remembers, behind one lock.
 
-Decides ids and time. A request is worked on while it holds the lock, so that each happens at one moment, as a database's
-transactions would make it.
+Decides ids and time. A request is worked on while it holds the lock, so that each happens at one moment, as the
+transactions of a database would make it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Storage:
         return f"{self.wire.address}/actions-results/{artifact.id}.zip?sig=c2lnbmVk&se={int(time.time()) + 600}"
 
     def fail(self, effect: Effect, pattern: str = "**", *, first: int = 1, count: int = 1) -> Fault:
-        """Script a fault; `redirected` leads on to any address, `**` being `{self}`: to the same one."""
+        """Script a fault, as of the server; `redirected("{self}")` leads to the same address again."""
         fault = Fault(method="GET", pattern=pattern, effect=effect, first=first, count=count)
         with self._lock:
             self._faults.append(fault)
@@ -56,7 +56,7 @@ class Storage:
         status, headers, content = self._found(path)
         if effect is None:
             return Departure(status=status, headers=headers, content=content)
-        self.wire.closing.wait(effect.wait_s)
+        self.wire.closing.wait(effect.wait_s + effect.late_s)
         if effect.answer is not None:
             answer = effect.answer(time.time())
             status, content = answer.status, answer.content

@@ -19,8 +19,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import assert_never
-
 
 class Manner(enum.Enum):
     """How an answer is sent."""
@@ -113,7 +111,7 @@ class Wire(ThreadingHTTPServer):
             self._open.discard(request)
         super().shutdown_request(request)
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - of the standard library
         """Someone who hangs up, or does not trust a certificate, is no mishap; everything else is told at the end."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
@@ -135,9 +133,9 @@ class _Handler(BaseHTTPRequestHandler):
         )
         self._send(self.server.respond(arrival))
 
-    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = serve
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = serve  # noqa: N815 - so the standard library finds them
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name in the standard library
+    def log_message(self, format: str, *args: Any) -> None:
         """The log is elsewhere."""
 
     def _send(self, one: Departure) -> None:
@@ -151,11 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif one.manner is Manner.DRIBBLE:
             self.wfile.write(self._head(one, len(one.content)))
             self._slowly(one, (one.content[i : i + 1] for i in range(len(one.content))))
-        elif one.manner is Manner.ENDLESS:
+        else:
             self.wfile.write(self._head(one, None) + one.content)
             self._slowly(one, iter(lambda: b" " * 1024, b""))
-        else:
-            assert_never(one.manner)
 
     def _slowly(self, one: Departure, pieces: Any) -> None:
         for piece in pieces:
