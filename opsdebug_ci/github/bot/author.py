@@ -14,8 +14,8 @@ from opsdebug_ci.github.api.records import Comment, User
 JOB_LOGIN = "github-actions[bot]"
 """Who writes with the token of a job."""
 
-_APP = "Bot"
-"""GitHub's kind of account of an app."""
+_APP, _PERSON = "Bot", "User"
+"""GitHub's kinds of accounts that comment."""
 
 _NO_ACCOUNT = (401, 403)
 """How GitHub answers an app that asks for its account."""
@@ -51,6 +51,5 @@ def author_named(login: str) -> Author:
 def wrote(comment: Comment, author: Author) -> bool:
     """`author` is who wrote `comment`."""
     user = comment.user
-    if user is None:
-        return False
-    return user.login.casefold() == author.login.casefold() and (user.type == _APP) is author.is_app
+    kind = _APP if author.is_app else _PERSON
+    return user is not None and (user.login.casefold(), user.type) == (author.login.casefold(), kind)

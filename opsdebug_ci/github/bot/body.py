@@ -27,6 +27,9 @@ STATE_LIMIT_BYTES = 8 * 2**10
 _UNPACKED_LIMIT_BYTES = 2**20
 """Of what is read back. What we write is far below; zlib packs zeros a thousandfold."""
 
+_LARGEST = 2**53
+"""Of ids and run numbers: what JSON holds exactly everywhere. A larger one would make every later run an older one."""
+
 _NAME_LIMIT = 300
 """Characters of an operator's name that is remembered in full; a longer one is remembered by its digest."""
 
@@ -36,12 +39,19 @@ _REASON_LIMIT = 200
 _LISTED = (200, 100, 50, 20, 5, 0)
 """Failures of one commit that are remembered in full: the first that fits."""
 
+_MARKER = re.compile(r"<!-- opsdebug-ci:v1 id=([A-Za-z0-9._-]{1,64}) -->")
 _STATE = re.compile(r"<!-- opsdebug-ci:state ([A-Za-z0-9_-]{1,8192}={0,2}) -->")
 
 
 def marker_line(suite: str) -> str:
     """The hidden first line by which the comment is found again."""
     return f"<!-- opsdebug-ci:v1 id={re.sub('[^A-Za-z0-9._-]', '-', suite)[:64] or 'default'} -->"
+
+
+def suite_of(body: str) -> str | None:
+    """Whose marker is the first line, whole; None: it has none."""
+    found = _MARKER.fullmatch(_lines(body)[0])
+    return None if found is None else found[1]
 
 
 def is_ours(body: str, suite: str) -> bool:
@@ -97,7 +107,8 @@ def _line(state: CommentState) -> str:
 
 
 def _is_sound(state: CommentState) -> bool:
-    return state.version == STATE_VERSION and min(state.run_number, state.ci_run) >= 0 and state.attempt >= 1
+    numbers = (state.ci_run, state.run_number, state.attempt)
+    return state.version == STATE_VERSION and all(0 <= number <= _LARGEST for number in numbers)
 
 
 def _ever_smaller(state: CommentState) -> Iterator[CommentState]:
