@@ -1,7 +1,7 @@
 """What somebody may try against a job, the bot and the store, and what must come of it; which test tries it.
 
-Decides the rows. A test carries `attack(ROW)` when it tries the row, `twin(ROW)` when it does what is harmless and looks
-alike. `attack_page` makes docs/attacks.md of both.
+Decides the rows. A test carries `attack(ROW)` when it tries the row, `twin(ROW)` when it does what is harmless beside
+it. `attack_page` makes docs/attacks.md of both.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ ATTACKS = (
     ),
     Attack(
         row="A5",
-        tried="the workspace holds modules named like ours or Python's, a `pip.conf`, an environment; `PYTHONPATH` leads there",
+        tried="modules named like ours or Python's, a `pip.conf`, an environment, in the workspace and on `PYTHONPATH`",
         wanted="the control side imports and runs none of them",
     ),
     Attack(
@@ -78,7 +78,7 @@ ATTACKS = (
     ),
     Attack(
         row="A9",
-        tried="names with bidirectional and zero-width characters, escapes of terminals, NUL, halves of surrogates, emoji",
+        tried="names with bidirectional and zero-width characters, terminal escapes, NUL, halves of surrogates, emoji",
         wanted="what cannot be seen is gone, what can be is kept, and everything is valid UTF-8",
     ),
     Attack(
@@ -133,7 +133,7 @@ ATTACKS = (
     ),
     Attack(
         row="A20",
-        tried="archives that lead out, link, repeat names, inflate, nest, lie about sizes, are encrypted or none at all",
+        tried="archives that lead out, link, repeat names, inflate, nest, lie about sizes, are encrypted or none",
         wanted="rejected within bounded time and memory; nothing is written to disk",
     ),
     Attack(
@@ -158,7 +158,7 @@ ATTACKS = (
     ),
     Attack(
         row="A25",
-        tried="300,000 characters, 5,000 failures, a name of 100,000, 1,000 annotations, paths that lead elsewhere, line 0",
+        tried="300,000 characters, 5,000 failures, a name of 100,000, 1,000 annotations, foreign paths, line 0",
         wanted="within every limit of GitHub; annotations only at paths inside the repository",
     ),
     Attack(
@@ -173,7 +173,7 @@ ATTACKS = (
     ),
     Attack(
         row="A28",
-        tried="a configuration of git that starts monitors, hooks, filters or helpers, or rewrites addresses; attributes",
+        tried="a configuration of git that starts monitors, hooks, filters or helpers, or rewrites addresses",
         wanted="nothing of it is run",
     ),
     Attack(
@@ -194,7 +194,7 @@ ATTACKS = (
     Attack(
         row="A32",
         tried="every event that can start a job, `pull_request_target` and a closed pull request among them",
-        wanted="each does what the table of events says; code of a pull request never runs beside a token that can write",
+        wanted="each does what the table of events says; no pull request's code runs beside a token that can write",
     ),
     Attack(
         row="A33",
