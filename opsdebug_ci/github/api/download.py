@@ -2,8 +2,8 @@
 
 Decides where a redirection may lead: `https`, or plain `http` only where the interface itself is reached so; no address
 of a private or local network written as a number, unless the interface's own address is one; at most MAX_REDIRECTS.
-The token goes to the interface's own host and port alone. Deliberately does not resolve names: who answers for a name
-is for the network to say, and a certificate proves it.
+The token goes to the interface's own host and port alone, and only as long as no redirection has led away from it.
+Deliberately does not resolve names: who answers for a name is for the network to say, and a certificate proves it.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class Redirections:
         for _ in range(MAX_REDIRECTS + 1):
             if isinstance(answer, Lost) or answer.status not in REDIRECTS:
                 return answer if url == path_url else self._stored(answer, urlsplit(url))
-            url = urljoin(url, answer.headers.get("location", ""))
-            place = self._checked(url)
-            answer = self._ask(url, headers if self._is_ours(place) else _without_token(headers))
+            url, place = self._next(url, answer.headers.get("location", ""))
+            if not self._is_ours(place):
+                headers = _without_token(headers)  # from here on: a way that left us is not trusted to lead back
+            answer = self._ask(url, headers)
         raise GithubAnswerError(f"{self._what}: got more than {MAX_REDIRECTS} redirections; wanted a file")
 
     def _stored(self, answer: Reply | Lost, place: SplitResult) -> Reply | Lost:
@@ -78,10 +79,11 @@ class Redirections:
             )
         return Lost(kind=Loss.OPEN, reason=f"HTTP {answer.status} from where the file lies")
 
-    def _checked(self, url: str) -> SplitResult:
-        """NOTE: messages name the host alone: the rest of a signed address is a password."""
+    def _next(self, url: str, location: str) -> tuple[str, SplitResult]:
+        """Where a redirection leads. NOTE: messages name the host alone: the rest of a signed address is a password."""
         try:
-            place = urlsplit(url)
+            target = urljoin(url, location)
+            place = urlsplit(target)
             host, _ = place.hostname or "", place.port
         except ValueError:
             raise GithubAnswerError(f"{self._what}: got a redirection to what is no address; wanted a file") from None
@@ -96,7 +98,7 @@ class Redirections:
                 f"{self._what}: got a redirection to {host[:100]!r}, which is within this network; "
                 "wanted where a file of GitHub's lies"
             )
-        return place
+        return target, place
 
     def _is_ours(self, place: SplitResult) -> bool:
         return _origin(place) == _origin(self._api)
