@@ -1,7 +1,7 @@
 """What a person did on a pull request, from the event file: wrote a comment, or put a label on it.
 
-Decides which events are of that kind, and what is read of them. Whom an event names is who did it: the server says so. What
-they may do is asked of the server. Texts are untrusted.
+Decides which events are of that kind, and what is read of them. Whom an event names is who did it: the server says so.
+What they may do is asked of the server. Texts are untrusted.
 """
 
 from __future__ import annotations

@@ -219,6 +219,10 @@ class CommentState:
     workflow: str = ""
     """File of the workflow, within which run numbers can be compared; empty: not known."""
 
+    reported_at: str = ""
+    """When what the run found was written here, by the server's clock, ISO 8601, where the comment was changed since to
+    say what a person accepted, and for nothing else; empty: when the comment was last changed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLinks:

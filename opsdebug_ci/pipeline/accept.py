@@ -99,7 +99,7 @@ def accept(wish: Wish, configuration: Configuration, world: World) -> AcceptOutc
     """
     check_may_write("baselines accept", world.environ)
     now = world.now()
-    who, reason, until = _who(wish.by, configuration, world), _reason(wish.reason), _until(wish, now)
+    who, reason, until = _who(wish.by, configuration, world), reason_of(wish.reason), _until(wish, now)
     store = configured_store(configuration, world.environ)
     root = read_records(store, needed=True).root
     causes = list_failures(configuration, now, environ=world.environ).causes
@@ -151,14 +151,19 @@ def _who(by: str | None, configuration: Configuration, world: World) -> str:
     return _within(name, "--by", MOST_OF_A_NAME)
 
 
-def _reason(text: str) -> str:
+def reason_of(text: str, option: str = "--reason") -> str:
+    """Why, in one line, as it is stored; `option` is what it is called.
+
+    Raises:
+        UsageError: it is empty, or too long.
+    """
     reason = plain(text)
     if not reason:
         raise UsageError(
-            f"`--reason` is `{text[:80]!r}`; wanted why it is accepted, for whoever reads it in two years",
+            f"`{option}` is `{text[:80]!r}`; wanted why it is accepted, for whoever reads it in two years",
             next_step='add `--reason "..."`',
         )
-    return _within(reason, "--reason", MOST_CHARACTERS)
+    return _within(reason, option, MOST_CHARACTERS)
 
 
 def _within(text: str, option: str, most: int) -> str:
@@ -176,17 +181,32 @@ def _until(wish: Wish, now: datetime) -> datetime | None:
         return now if wish.withdraw else None
     if wish.withdraw:
         raise UsageError("`--until` beside `--withdraw`; wanted one of them", next_step="leave one out")
+    return lapse_of(wish.until, now)
+
+
+def lapse_of(until: str, now: datetime, option: str = "--until ") -> datetime:
+    """When an acceptance lapses that is made now.
+
+    Args:
+        until: the last day on which it counts, or a number of days.
+        now: when it is made.
+        option: how `until` is written, up to its value.
+
+    Raises:
+        UsageError: it is no day, or one that is over.
+    """
+    name = option.strip(" =")
     try:
-        end = _end(wish.until.strip(), now)
+        end = _end(until.strip(), now)
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"`--until` is `{plain(wish.until, 80)}`; wanted a day, e.g. 2026-12-31, or a number of days, e.g. 30d",
-            next_step="write `--until 30d`, or leave it out: it then counts until it is withdrawn",
+            f"`{name}` is `{plain(until, 80)}`; wanted a day, e.g. 2026-12-31, or a number of days, e.g. 30d",
+            next_step=f"write `{option}30d`, or leave it out: it then counts until it is withdrawn",
         ) from error
     if end <= now:
         raise UsageError(
-            f"`--until` is {plain(wish.until, 80)}, and that is over; wanted today or later",
-            next_step="use `--withdraw` to end what was accepted",
+            f"`{name}` is {plain(until, 80)}, and that is over; wanted today or later",
+            next_step="use `baselines accept --withdraw` to end what was accepted",
         )
     return end
 

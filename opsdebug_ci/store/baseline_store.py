@@ -105,14 +105,14 @@ class BaselineStore:
         """
         self._backend.add([file for document in documents for file in encode_run(StoredRun(document=document))])
 
-    def accept(self, acceptance: Acceptance) -> None:
-        """Store an acceptance, durably; it counts from then on, without a run. The same again changes nothing.
+    def accept(self, *acceptances: Acceptance) -> None:
+        """Store acceptances, durably; they count from then on, without a run. The same again changes nothing.
 
         Raises:
-            StoreError: it cannot be written here, or another acceptance with this id is there already.
+            StoreError: it cannot be written here, or another acceptance with one of these ids is there already.
             StoreFormatError: the store is of a newer format, or is not a store.
         """
-        self._backend.add([encode_acceptance(acceptance)])
+        self._backend.add([encode_acceptance(acceptance) for acceptance in acceptances])
 
     def put_bundle(self, data: bytes) -> str:
         """Store a failure bundle durably and return its sha256; one that is there already stays as it is.

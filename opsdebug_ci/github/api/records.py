@@ -216,6 +216,17 @@ class CheckRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reaction:
+    """A small sign under a comment."""
+
+    id: int
+    """Unique."""
+
+    content: str = ""
+    """`+1`, `eyes`, ..."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
     """What an account may do in a repository."""
 

@@ -1,6 +1,6 @@
 """Whether an account may say that a regression is as it should be.
 
-Decides by what the server answers now: whoever may write to the repository may. Deliberately believes nothing of this that
+Decides by what the server answers now: whoever may write to the repository may. Deliberately believes nothing of it that
 stands in an event, whose association of an author says neither what they may do nor that they still may.
 """
 

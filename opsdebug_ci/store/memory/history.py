@@ -58,6 +58,14 @@ def acceptances_in_force(location: str | os.PathLike[str], now: datetime) -> tup
     return tuple(read_acceptance(dict(zip(found.columns, row, strict=True))) for row in found.rows)
 
 
+def every_acceptance(location: str | os.PathLike[str], now: datetime) -> tuple[Acceptance, ...]:
+    """As `acceptances_in_force`, all of them, also several of one failure or operator; oldest first."""
+    if not is_store(location):
+        return ()
+    found = query(location, f"{_IN_FORCE.replace('accepted(', 'in_force(', 1)} order by accepted_at, id", (now,))
+    return tuple(read_acceptance(dict(zip(found.columns, row, strict=True))) for row in found.rows)
+
+
 def accepted_commits(location: str | os.PathLike[str], now: datetime) -> Mapping[str, tuple[str, ...]]:
     """Operator -> full hashes of commits at which a person accepted how fast it is, the newest acceptance first; none
     without a store. Of every acceptance that counts: two changes may be accepted side by side."""
