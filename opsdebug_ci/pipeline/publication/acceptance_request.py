@@ -31,8 +31,8 @@ from opsdebug_ci.github.person_event import PersonRequest
 from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.model.publication import AcceptedRegression
 from opsdebug_ci.pipeline.accept import lapse_of, reason_of
-from opsdebug_ci.pipeline.publication.outcome import Accepted, Declined, Handled
 from opsdebug_ci.pipeline.publication.meaning import NAME_WIDTH, meant_among, not_reported, too_late
+from opsdebug_ci.pipeline.publication.outcome import Accepted, Declined, Handled
 from opsdebug_ci.pipeline.publication.told_comments import ToldComment, told_comments
 from opsdebug_ci.pipeline.records import read_records
 from opsdebug_ci.pipeline.world import World
