@@ -39,6 +39,18 @@ class SpeedVerdict(Word):
     """The head does not have it."""
 
 
+SEVERITY = (
+    SpeedVerdict.REGRESSED,
+    SpeedVerdict.INCONCLUSIVE,
+    SpeedVerdict.SUSPECTED,
+    SpeedVerdict.MISSING,
+    SpeedVerdict.NEW,
+    SpeedVerdict.FASTER,
+    SpeedVerdict.SAME,
+)
+"""The worst first."""
+
+
 class Comparing(Word):
     """Why two arms are compared."""
 

@@ -15,7 +15,7 @@ from typing import final
 
 from opsdebug_ci.errors import EnvironmentLimitError, WorkerError
 from opsdebug_ci.execution import Limits
-from opsdebug_ci.model.speed import Comparing, Comparison, ComparisonRun, Round
+from opsdebug_ci.model.speed import SEVERITY, Comparing, Comparison, ComparisonRun, Round
 from opsdebug_ci.pipeline.alone import alone
 from opsdebug_ci.pipeline.arms import ArmSpec
 from opsdebug_ci.pipeline.comparison_plan import BASE_AGAIN, Demand, Duel, Plan, first_pairs, make_plan
@@ -24,7 +24,7 @@ from opsdebug_ci.pipeline.experiment import Due, Experiment
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.plan.setting import DEFAULT_THRESHOLD
-from opsdebug_ci.regress.rule import SEVERITY, launches_needed, routed, settled
+from opsdebug_ci.regress.rule import launches_needed, routed, settled
 
 SCREEN_LAUNCHES = 4
 """Launches per arm of every series: the fewest from which a 95 % interval follows."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opsdebug_ci.errors import OpsdebugError
-from opsdebug_ci.model.speed import Comparing, ComparisonRun
+from opsdebug_ci.model.speed import SEVERITY, Comparing, ComparisonRun
 from opsdebug_ci.pipeline.arms import ArmSpec, prepare_arm
 from opsdebug_ci.pipeline.compare import compare_arms
 from opsdebug_ci.pipeline.comparison_plan import Demand
@@ -20,7 +20,6 @@ from opsdebug_ci.pipeline.trigger import trigger_of
 from opsdebug_ci.plan import changed_files, select_names, unchanged
 from opsdebug_ci.plan.baseline_commit import BaselineCommit, baseline_commit
 from opsdebug_ci.plan.ladder import rungs
-from opsdebug_ci.regress.rule import SEVERITY
 
 COMPARISON_SHARE = 0.5
 """Of the time for speed, what the comparison gets every night; the rest is for what history doubts and for profiles."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from opsdebug_ci.model.speed import Effect, SpeedVerdict
+from opsdebug_ci.model.speed import SEVERITY, Effect, SpeedVerdict
 
 ROUTE = 0.4
 """Share of log(1 + threshold) from which a screened series is confirmed: 1.04 for a threshold of 10 %."""
@@ -118,15 +118,3 @@ def _certainly(ratio: float, p: float, screened: float, threshold: float, tests:
 def worst(verdicts: Sequence[SpeedVerdict]) -> SpeedVerdict:
     """The verdict of a whole comparison; inconclusive without any."""
     return min(verdicts, key=SEVERITY.index, default=SpeedVerdict.INCONCLUSIVE)
-
-
-SEVERITY = (
-    SpeedVerdict.REGRESSED,
-    SpeedVerdict.INCONCLUSIVE,
-    SpeedVerdict.SUSPECTED,
-    SpeedVerdict.MISSING,
-    SpeedVerdict.NEW,
-    SpeedVerdict.FASTER,
-    SpeedVerdict.SAME,
-)
-"""The worst first."""
