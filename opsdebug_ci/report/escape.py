@@ -18,9 +18,10 @@ _APART = "\u200b"
 """A zero-width space: a reader does not see it, and GitHub's search for mentions, issues and addresses stops there.
 `plain` has removed any from the text itself."""
 
-_MARKUP = {ord(character): f"&#{ord(character)};" for character in f"`|*[]\\~${_APART}"}
-_ENTITIES = {**_MARKUP, ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;"}
-"""Characters that mean something in markdown or HTML, as entities: inert in both."""
+_MARKUP = {ord(character): f"&#{ord(character)};" for character in f"`|*[]\\~{_APART}"}
+_ENTITIES = {**_MARKUP, ord("<"): "&lt;", ord(">"): "&gt;", ord("&"): "&amp;", ord("$"): "<span>&#36;</span>"}
+"""Characters that mean something in markdown or HTML, as entities: inert in both. GitHub looks for mathematics in what
+they stand for, so a dollar sign stands apart as well, which is what GitHub's documentation asks for."""
 
 _EMPHASIS = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """Underscores not between letters or digits: only those can open or close emphasis (CommonMark 0.31, 6.2)."""
@@ -34,7 +35,7 @@ _BREAKS = tuple(
         r"(?<=\bwww)(?=\.)",
         r"(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
         r"(?<=:)(?=[\w+-]+:)",  # :tada:
-        r"^(?=[-+=:]|\d+[.)])",  # list items, heading underlines, the line below the head of a table: `:-:`
+        r"^(?=[-+=:]|\d+[.)](?: |$))",  # list items, heading underlines, the line below the head of a table: `:-:`
     )
 )
 """Where a zero-width space stops GitHub from making a link, and markdown from starting a block."""

@@ -190,10 +190,11 @@ def overridden_operators(document: RunDocument) -> tuple[str, ...]:
 def conclusion(document: RunDocument) -> str:
     """The run in one sentence: what was judged, what does not count although it failed, how many became slower."""
     slower = len(document.regressions)
-    return _judged(document) + (f"; slower, needs a person: {_plural(slower, 'operator')}" if slower else "")
+    return judged(document) + (f"; slower, needs a person: {_plural(slower, 'operator')}" if slower else "")
 
 
-def _judged(document: RunDocument) -> str:
+def judged(document: RunDocument) -> str:
+    """The same without a word on speed."""
     counts = document.summary.counts
     total = len(document.observations)
     if not total and document.unchanged and document.summary.verdict is Verdict.PASS:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from opsdebug_ci.report.escape import md_code, md_text, plain
 
 ZERO_WIDTH = "&#8203;"
+DOLLAR = "<span>&#36;</span>"
 
 ATTACKS = {
     "mention": ("@org/team", f"@{ZERO_WIDTH}org/team"),
@@ -28,10 +29,11 @@ ATTACKS = {
     "entity": ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
     "emphasis": ("*a* _b_ ~c~ layer_norm", "&#42;a&#42; &#95;b&#95; &#126;c&#126; layer_norm"),
     "backslash": ("\\*", "&#92;&#42;"),
-    "mathematics": ("$x$", "&#36;x&#36;"),
+    "mathematics": ("$x$", f"{DOLLAR}x{DOLLAR}"),
     "newline": ("x\nverdict=pass\r\n\n- item", "x verdict=pass - item"),
     "workflow command": ("::error file=x::", f"{ZERO_WIDTH}:{ZERO_WIDTH}:error file=x:{ZERO_WIDTH}:"),
     "group": ("##[group]", f"#{ZERO_WIDTH}#{ZERO_WIDTH}&#91;group&#93;"),
+    "version": ("3.11.2", "3.11.2"),
     "list": ("- x", f"{ZERO_WIDTH}- x"),
     "numbered list": ("12. x", f"{ZERO_WIDTH}12. x"),
     "heading underline": ("===", f"{ZERO_WIDTH}==="),
@@ -39,7 +41,7 @@ ATTACKS = {
     "emoji by name": (":tada: :+1:", f"{ZERO_WIDTH}:{ZERO_WIDTH}tada: :{ZERO_WIDTH}+1:"),
     "commit": ("a1b2c3d and 0c0ffee", "`a1b2c3d` and `0c0ffee`"),
     "number of many digits": ("12345678 1.25003457", "12345678 1.25003457"),
-    "shell": ('a";curl x|sh;" $(id)', 'a";curl x&#124;sh;" &#36;(id)'),
+    "shell": ('a";curl x|sh;" $(id)', f'a";curl x&#124;sh;" {DOLLAR}(id)'),
     "bidirectional": ("safe\u202egnp.exe\u2066", "safegnp.exe"),
     "zero width": ("a\u200bb\u200d\ufeffc\u00ad", "abc"),
     "invisible letters": ("a\u3164\u2800\u115fb", "ab"),
@@ -68,6 +70,7 @@ def test_long_name_is_cut():
 @given(st.text())
 def test_any_text_renders_as_its_visible_self_and_holds_nothing_active(text):
     markdown = md_text(text)
+    markdown = markdown.replace("<span>&#36;</span>", "&#36;")
     assert html.unescape(markdown.replace("`", "")).replace("\u200b", "") == plain(text, 200)
     markdown = re.sub("`[0-9a-f]{7,64}`", "", markdown)
     assert not re.search(r"[<>`|*\[\]\\~$\n\r\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]", markdown)

@@ -24,9 +24,12 @@ def failure_blocks(publication: Publication, amount: Amount) -> list[str]:
     if document is None:
         return []
     new, known = new_groups(document), tuple(group for group in document.summary.groups if group.known)
+    open_ = min(UNFOLDED, amount.entries)
+    folded = new[open_ : amount.entries] if amount.folded else ()
     blocks = [
-        *cause_list(document, new[:UNFOLDED]),
-        *_rest(document, new[UNFOLDED : amount.entries], len(new), folded=amount.folded),
+        *cause_list(document, new[:open_]),
+        *fold(f"{counted(len(folded), 'more cause')} of failure", cause_list(document, folded)),
+        *_unseen(len(new) - open_ - len(folded)),
         *_bundles(publication.links, new),
     ]
     cases = sum(group.count for group in new)
@@ -60,12 +63,8 @@ def _cause(document: RunDocument, group: Group) -> str:
     return "  \n  ".join(line for line in lines if line)
 
 
-def _rest(document: RunDocument, groups: Sequence[Group], total: int, *, folded: bool) -> list[str]:
-    """Causes beyond those that stand open, and how many are not shown at all."""
-    shown = groups if folded else ()
-    hidden = total - UNFOLDED - len(shown)
-    unseen = [f"and {counted(hidden, 'more cause')} of failure, not shown here."] if hidden > 0 else []
-    return [*fold(f"{counted(len(shown), 'more cause')} of failure", cause_list(document, shown)), *unseen]
+def _unseen(hidden: int) -> list[str]:
+    return [f"and {counted(hidden, 'more cause')} of failure, not shown here."] if hidden > 0 else []
 
 
 def _bundles(links: RunLinks, groups: Sequence[Group]) -> list[str]:

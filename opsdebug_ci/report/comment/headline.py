@@ -6,6 +6,8 @@ text of others.
 
 from __future__ import annotations
 
+import re
+
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.publication import Conclusion, Publication, ShardState
 from opsdebug_ci.model.shard import DEFAULT_SUITE
@@ -17,16 +19,18 @@ from opsdebug_ci.report.comment.regressions import waiting_regressions
 from opsdebug_ci.report.escape import md_text
 from opsdebug_ci.report.figures import counted
 
+_UNNAMED = re.compile("[^A-Za-z0-9._-]")
+"""What no suite or stage has in its name."""
+
 SENTENCE_LIMIT = 300
 """Characters of a sentence about speed: a name, three numbers, a commit."""
 
 
 def verdict_block(publication: Publication, *, named: bool = True) -> str:
     """The verdict, then the counts; without names it is short whatever the input."""
-    suite = "" if publication.suite == DEFAULT_SUITE else f" ({md_text(publication.suite, 60)})"
     at = commit_link(publication.links, publication.head_commit)
     where = f" at {at}" if at else ""
-    title = f"**opsdebug {md_text(publication.stage, 20)}{suite}: {publication.conclusion}**{where}"
+    title = f"**opsdebug {_name_of(publication)}: {publication.conclusion}**{where}"
     sentence = f": {_sentence(publication)}" if named else ""
     return f"{title}{sentence}.  \n{_capital(counts(publication))}."
 
@@ -34,11 +38,15 @@ def verdict_block(publication: Publication, *, named: bool = True) -> str:
 def counts(publication: Publication) -> str:
     """How many cases of how many operators came to what, and from how many shards; no text of others."""
     document, total = publication.document, len(publication.shards)
-    judged = "no case was judged" if document is None else rollup.conclusion(document)
-    if total <= 1:
-        return judged
+    waiting, accepted = len(waiting_regressions(publication)), len(publication.accepted)
     taken = sum(shard.state is ShardState.TAKEN for shard in publication.shards)
-    return f"{judged}; {taken} of {total} shards" if taken < total else f"{judged}; {total} shards"
+    clauses = [
+        "no case was judged" if document is None else rollup.judged(document),
+        *([f"{counted(waiting, 'operator')} slower, needs a person"] if waiting else []),
+        *([f"{counted(accepted, 'operator')} slower, accepted"] if accepted else []),
+        *([f"from {taken} of {total} shards" if taken < total else f"from {total} shards"] if total > 1 else []),
+    ]
+    return "; ".join(clauses)
 
 
 def _sentence(publication: Publication) -> str:
@@ -99,7 +107,7 @@ def _nothing(publication: Publication) -> str:
     if publication.conclusion is Conclusion.INCONCLUSIVE:
         return "it cannot be said whether the operators are right"
     known = 0 if document is None else len(document.summary.groups)
-    return f"nothing new is wrong, {counted(known, 'failure')} known already" if known else "nothing is wrong"
+    return f"nothing new is wrong, {counted(known, 'cause')} known already" if known else "nothing is wrong"
 
 
 def _operators(groups: tuple[Group, ...]) -> str:
@@ -111,6 +119,12 @@ def _operators(groups: tuple[Group, ...]) -> str:
 
 def _named(groups: tuple[Group, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(group.operator for group in groups))
+
+
+def _name_of(publication: Publication) -> str:
+    """`smoke`, with its suite where that is not the default one: nothing that needs escaping, as in the marker."""
+    stage, suite = (_UNNAMED.sub("-", word)[:64] for word in (publication.stage, publication.suite))
+    return stage if suite == DEFAULT_SUITE else f"{stage} (`{suite}`)"
 
 
 def _capital(sentence: str) -> str:

@@ -6,6 +6,7 @@ at last everything but the verdict and its counts. Each form stands by itself; t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from opsdebug_ci.model.document import RunDocument
@@ -18,7 +19,6 @@ from opsdebug_ci.report.comment.details import machine_line, operator_table, rem
 from opsdebug_ci.report.comment.failures import failure_blocks
 from opsdebug_ci.report.comment.footer import footer
 from opsdebug_ci.report.comment.headline import verdict_block
-from opsdebug_ci.report.comment.places import run_link
 from opsdebug_ci.report.comment.regressions import regression_blocks, speed_blocks
 from opsdebug_ci.report.comment.shards import missing_blocks
 from opsdebug_ci.report.comment.since_push import change_blocks
@@ -26,6 +26,9 @@ from opsdebug_ci.report.comment.unsettled import skipped_blocks, unsettled_block
 
 FORMS = (EVERYTHING, OPEN, URGENT, replace(URGENT, entries=3))
 """Amounts from the fullest on; the counts come after them."""
+
+NOT_ALL = "This is not all: the rest is in the report of the CI run."
+"""What a form says that leaves something out."""
 
 
 def rungs(publication: Publication, *, limit_bytes: int, silence: bool = True) -> tuple[str, ...]:
@@ -40,26 +43,25 @@ def rungs(publication: Publication, *, limit_bytes: int, silence: bool = True) -
         Every form that fits; of a form that does not, the same with fewer entries. The last is under 1,000 bytes
         whatever the publication and the limit.
     """
-    end = footer(publication, silence=silence)
+    whole, end = _blocks(publication, EVERYTHING), footer(publication, silence=silence)
     found: list[str] = []
     room = limit_bytes
     for form in FORMS:
-        text = _fitting(publication, form, end, room)
-        if text is not None:
-            found.append(text)
-            room = len(text.encode())
-    return (*found, _joined([verdict_block(publication, named=False), *_elsewhere(publication), end]))
+        shorter = (_blocks(publication, amount) for amount in _ever_less(form))
+        texts = (_joined([*blocks, *([] if blocks == whole else [NOT_ALL]), end]) for blocks in shorter)
+        fitting = next((text for text in texts if len(text.encode()) <= room), None)
+        if fitting is not None:
+            found.append(fitting)
+            room = len(fitting.encode())
+    return (*found, _joined([verdict_block(publication, named=False), NOT_ALL, end]))
 
 
-def _fitting(publication: Publication, form: Amount, end: str, room: int) -> str | None:
-    """The form with as many entries and lines as fit, halved until they do; None: not even one of each does."""
-    while True:
-        text = _joined([*_blocks(publication, form), end])
-        if len(text.encode()) <= room:
-            return text
-        if form.entries == 1 and form.lines <= 1:
-            return None
+def _ever_less(form: Amount) -> Iterator[Amount]:
+    """The form, then with half as many entries and lines, until one of each is left."""
+    yield form
+    while form.entries > 1 or form.lines > 1:
         form = replace(form, entries=max(1, form.entries // 2), lines=min(form.lines, max(1, form.lines // 2)))
+        yield form
 
 
 def _blocks(publication: Publication, amount: Amount) -> list[str]:
@@ -73,7 +75,6 @@ def _blocks(publication: Publication, amount: Amount) -> list[str]:
         *(unsettled_blocks(document, amount.lines) if document is not None and amount.lines else []),
         *missing_blocks(publication, amount),
         *(_folded(document, amount) if document is not None and amount.folded else []),
-        *([] if amount.folded else _elsewhere(publication)),
     ]
 
 
@@ -84,11 +85,6 @@ def _folded(document: RunDocument, amount: Amount) -> list[str]:
         *fold(f"Skipped: {skipped}", skipped_blocks(document, amount.lines, title="")),
         *fold("All operators, machine, notes", [*table, machine_line(document.run.machine), *notes]),
     ]
-
-
-def _elsewhere(publication: Publication) -> list[str]:
-    page = run_link(publication.links, "the CI run")
-    return [f"This is not all: the rest is in the report of {page or 'the CI run'}."]
 
 
 def _joined(blocks: list[str]) -> str:

@@ -14,9 +14,9 @@ _HASH = re.compile(r"[0-9a-f]{7,64}")
 _SHORT = 7
 """Digits of a hash that are shown, as git does in a small repository and GitHub everywhere."""
 
-_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#@!&'*+,;=%-]{1,300}")
-"""What may stand between the parentheses of a link without ending it. At most 300 characters, so that the last rung
-stays short."""
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9._~:/?#@!&'*+,;=%-]{1,180}")
+"""What may stand between the parentheses of a link without ending it. The longest names of an owner and a repository
+take 140 characters; longer addresses are left out, so that the last rung stays short."""
 
 
 def commit_link(links: RunLinks, commit: str) -> str:

@@ -17,7 +17,7 @@ def change_blocks(publication: Publication, amount: Amount) -> list[str]:
         "new": changes.new,
         "fixed": changes.fixed,
         "still there": changes.still,
-        "gone or not, not judged this time": changes.unjudged,
+        "not judged this time": changes.unjudged,
     }
     most = min(UNFOLDED, amount.entries)
     lines = [
