@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from opsdebug_ci.errors import InternalError
+from opsdebug_ci.errors import EnvironmentLimitError, InternalError
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -35,7 +35,17 @@ def encode_output(name: str, value: str, delimiter: str) -> str:
 
 
 def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
-    """Append every output to the file at `path`."""
+    """Append every output to the file at `path`.
+
+    Raises:
+        EnvironmentLimitError: it cannot be written.
+    """
     block = "".join(encode_output(name, value, new_delimiter()) for name, value in outputs.items())
-    with path.open("a", encoding="utf-8", newline="\n") as stream:
-        stream.write(block)
+    try:
+        with path.open("a", encoding="utf-8", newline="\n") as stream:
+            stream.write(block)
+    except OSError as error:
+        raise EnvironmentLimitError(
+            f"`GITHUB_OUTPUT` is {str(path)!r}: got {error.strerror}; wanted room for the outputs of the step",
+            next_step="free space on the runner",
+        ) from error

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from opsdebug_ci.errors import EnvironmentLimitError
+
 SUMMARY_LIMIT_BYTES = 1_000_000
 """UTF-8 bytes per step. GitHub discards the whole summary above 1 MiB; the rest is margin."""
 
@@ -38,10 +40,20 @@ def fit_summary(markdown: str, limit: int = SUMMARY_LIMIT_BYTES) -> str:
 
 
 def append_summary(path: Path, markdown: str) -> None:
-    """Append `markdown` to the file at `path`, within the limit of the whole file."""
-    used = path.stat().st_size if path.exists() else 0
-    with path.open("a", encoding="utf-8", newline="\n") as stream:
-        stream.write(fit_summary(markdown, SUMMARY_LIMIT_BYTES - used))
+    """Append `markdown` to the file at `path`, within the limit of the whole file.
+
+    Raises:
+        EnvironmentLimitError: it cannot be written.
+    """
+    try:
+        used = path.stat().st_size if path.exists() else 0
+        with path.open("a", encoding="utf-8", newline="\n") as stream:
+            stream.write(fit_summary(markdown, SUMMARY_LIMIT_BYTES - used))
+    except OSError as error:
+        raise EnvironmentLimitError(
+            f"`GITHUB_STEP_SUMMARY` is {str(path)!r}: got {error.strerror}; wanted room for the job summary",
+            next_step="free space on the runner",
+        ) from error
 
 
 def _whole_lines(data: bytes) -> str:

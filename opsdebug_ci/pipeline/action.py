@@ -65,8 +65,7 @@ def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: T
     except OpsdebugError as error:
         outcome = failed(error)
     outcome = _with_shard(outcome, runner, environ)
-    _tell(outcome, runner, stdout)
-    return outcome.exit_code
+    return _tell(outcome, runner, stdout)
 
 
 def _with_shard(outcome: Outcome, runner: Runner, environ: Mapping[str, str]) -> Outcome:
@@ -203,7 +202,10 @@ def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
     counts = document.summary.counts
     text = fit_summary(markdown(document))
     summary_file = report.with_name("summary.md")
-    summary_file.write_text(text, encoding="utf-8", newline="\n")
+    try:
+        summary_file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise _no_room(summary_file.parent, error) from error
     return Outcome(
         exit_code=result.exit_code or document.summary.exit_code,
         verdict=str(document.summary.verdict),
@@ -217,31 +219,52 @@ def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
     )
 
 
-def _tell(outcome: Outcome, runner: Runner, stdout: TextIO) -> None:
-    if runner.output_file is not None:
-        outputs = {
-            "verdict": outcome.verdict,
-            "failures": str(outcome.failures),
-            "regressions": str(outcome.regressions),
-            "exit-code": str(outcome.exit_code),
-            "report-json": str(outcome.report or ""),
-            "summary-md": str(outcome.summary_file or ""),
-            "artifact-name": "" if outcome.shard is None else outcome.shard.name,
-            "artifact-path": "" if outcome.shard is None else str(outcome.shard.directory),
-            "bundle-dir": str(outcome.bundles or ""),
-        }
-        write_outputs(runner.output_file, outputs)
-    if runner.summary_file is not None and outcome.summary:
-        append_summary(runner.summary_file, outcome.summary)
-    stdout.writelines(f"{line}\n" for line in render_annotations(outcome.annotations))
+def _tell(outcome: Outcome, runner: Runner, stdout: TextIO) -> int:
+    """Outputs, summary and annotations, each whether or not the others can be written.
+
+    Returns:
+        The exit code of the step: not 0 where its outputs could not be written, since later steps read them.
+    """
+    code, remarks = outcome.exit_code, list(outcome.annotations)
+    try:
+        if runner.output_file is not None:
+            write_outputs(runner.output_file, _outputs(outcome))
+    except EnvironmentLimitError as error:
+        code = code or error.exit_code
+        remarks.insert(0, remark_of(error, Level.ERROR))
+    try:
+        if runner.summary_file is not None and outcome.summary:
+            append_summary(runner.summary_file, outcome.summary)
+    except EnvironmentLimitError as error:
+        remarks.insert(0, remark_of(error, Level.WARNING))
+    stdout.writelines(f"{line}\n" for line in render_annotations(remarks))
     stdout.flush()
+    return code
+
+
+def _outputs(outcome: Outcome) -> dict[str, str]:
+    return {
+        "verdict": outcome.verdict,
+        "failures": str(outcome.failures),
+        "regressions": str(outcome.regressions),
+        "exit-code": str(outcome.exit_code),
+        "report-json": str(outcome.report or ""),
+        "summary-md": str(outcome.summary_file or ""),
+        "artifact-name": "" if outcome.shard is None else outcome.shard.name,
+        "artifact-path": "" if outcome.shard is None else str(outcome.shard.directory),
+        "bundle-dir": str(outcome.bundles or ""),
+    }
 
 
 def _new_directory(parent: Path) -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix="opsdebug-report-", dir=parent))
     except OSError as error:
-        raise EnvironmentLimitError(
-            f"`RUNNER_TEMP` is {str(parent)!r}: got {error.strerror}; wanted a directory that can be written",
-            next_step="free space on the runner, or make the directory writable",
-        ) from error
+        raise _no_room(parent, error) from error
+
+
+def _no_room(parent: Path, error: OSError) -> EnvironmentLimitError:
+    return EnvironmentLimitError(
+        f"`RUNNER_TEMP` is {str(parent)!r}: got {error.strerror}; wanted a directory that can be written",
+        next_step="free space on the runner, or make the directory writable",
+    )
