@@ -74,10 +74,7 @@ def invalid_request(reason: str, page: str = "") -> Answer:
 
 def server_error(status: int) -> Answer:
     """An outage."""
-    if status == 503:
-        value = {"code": "503", "message": "Service unavailable", "documentation_url": DOCS}
-        return Answer(status=503, value=value)
-    return Answer(status=status, value={"message": "Server Error"})
+    return Answer(status=status, value={"message": "Service unavailable" if status == 503 else "Server Error"})
 
 
 def too_many(retry_after_s: int | None) -> Answer:

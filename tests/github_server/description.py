@@ -96,7 +96,7 @@ class Description:
         """What a schema says against a value."""
         validator = self._kind({"$ref": f"{_URI}#{pointer}"}, registry=self._registry, format_checker=self._formats)
         for error in validator.iter_errors(value):
-            yield Complaint(path=tuple(error.absolute_path), value=error.instance, message=error.message[:400])
+            yield Complaint(path=tuple(error.absolute_path), value=error.instance, message=_shortened(error.message))
 
     def strange(self, pointer: str, value: object, path: tuple[str | int, ...] = ()) -> Iterator[Complaint]:
         """Fields that a schema does not name. Silent where it offers a choice of schemas."""
@@ -158,7 +158,15 @@ def _is_moment(text: object) -> bool:
 
 
 def _is_address(text: object) -> bool:
-    return not isinstance(text, str) or (bool(urlsplit(text).scheme and urlsplit(text).netloc) and " " not in text)
+    if not isinstance(text, str):
+        return True
+    parts = urlsplit(text)
+    return bool(parts.scheme and (parts.netloc or parts.path)) and " " not in text
+
+
+def _shortened(message: str) -> str:
+    """Without the middle of the value it quotes."""
+    return message if len(message) <= 400 else f"{message[:200]} ... {message[-200:]}"
 
 
 def _escaped(name: str) -> str:

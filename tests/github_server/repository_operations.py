@@ -22,7 +22,8 @@ def get_user(call: Call) -> Answer:
     zeros = ("public_repos", "public_gists", "followers", "following")
     dates = dict.fromkeys(("created_at", "updated_at"), "2020-01-01T00:00:00Z")
     assert user is not None
-    return Answer(value={**user, **dict.fromkeys(nothing), **dict.fromkeys(zeros, 0), **dates})
+    public = {"user_view_type": "public"}
+    return Answer(value={**user, **dict.fromkeys(nothing), **dict.fromkeys(zeros, 0), **dates, **public})
 
 
 def get_rate_limit(call: Call) -> Answer:

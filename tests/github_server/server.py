@@ -107,6 +107,12 @@ class GithubServer(Seeding, Holdings):
             self._faults.append(fault)
         return fault
 
+    def script(self, method: str, pattern: str, *effects: Effect | None) -> None:
+        """What goes wrong with the next requests that match, one after the other; None: nothing."""
+        for index, effect in enumerate(effects, start=1):
+            if effect is not None:
+                self.fail(method, pattern, effect, first=index)
+
     def barrier(self, method: str, pattern: str, parties: int, timeout_s: float = 5.0) -> Gate:
         """Hold requests of one kind until `parties` of them have come, once."""
         gate = Gate(method, pattern, parties, timeout_s)

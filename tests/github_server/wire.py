@@ -89,6 +89,11 @@ class Wire(ThreadingHTTPServer):
         """Scheme, host and port."""
         return f"{self.scheme}://127.0.0.1:{self.server_port}"
 
+    @property
+    def connections(self) -> int:
+        """Those that are open."""
+        return len(self._open)
+
     def close(self) -> None:
         """End every connection and wait for its thread."""
         self.closing.set()
