@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "ci": ("opsdebug_ci.cli.ci", "One stage over the configured operators, gated and recorded."),
     "sql": ("opsdebug_ci.cli.sql", "SQL over the baseline store."),
     "baselines": ("opsdebug_ci.cli.baselines", "The store: list, show, push, pull, verify, compact, prune, accept."),
+    "publish": ("opsdebug_ci.cli.publish", "One check and one comment on GitHub from what the jobs of a run found."),
     "report": ("opsdebug_ci.cli.report", "Render a stored run as text or markdown."),
     "selftest": ("opsdebug_ci.cli.selftest", "Planted wrong operators must be caught, right ones left alone."),
     "calibrate": ("opsdebug_ci.cli.calibrate", "Probe how fast this machine copies, multiplies and launches."),

@@ -57,10 +57,13 @@ def _slower(group: tuple[Comparison, ...], source: OperatorSource | None, worksp
 
 
 def _first_of_each(document: RunDocument, verdicts: tuple[Verdict, ...]) -> tuple[tuple[ObservationDocument, int], ...]:
-    """The first observation of every group (fingerprint, else operator and cause), with the size of the group."""
+    """The first observation of every group (fingerprint, else operator and cause), with the size of the group.
+
+    Failures known at the baseline are left out: no line of the change is to blame for them."""
+    known = {group.fingerprint for group in document.summary.groups if group.known}
     groups: dict[tuple[str, str], list[ObservationDocument]] = {}
     for observation in document.observations:
-        if observation.verdict in verdicts:
+        if observation.verdict in verdicts and observation.fingerprint not in known:
             cause = str(observation.findings[0].cause) if observation.findings else str(observation.verdict)
             key = (observation.case.operator, observation.fingerprint or cause)
             groups.setdefault(key, []).append(observation)

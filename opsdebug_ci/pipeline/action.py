@@ -1,7 +1,8 @@
-"""The run step of the GitHub Action: inputs in, one `opsdebug ci` run, outputs, summary and annotations out.
+"""The run step of the GitHub Action: inputs in, one `opsdebug` run, outputs, summary and annotations out.
 
-Decides in which order. The run itself is a process of its own, so that whatever happens to it the step still tells
-its outcome; what that process writes is shown with the runner's commands stopped. Its steps:
+Decides in which order, and that a stranger's code never runs beside a token that can write. The run itself is a process
+of its own, so that whatever happens to it the step still tells its outcome; what that process writes is shown with the
+runner's commands stopped. Its steps:
 
 (1) read the inputs and the event; (2) run; (3) tell. Steps before and after, creating the control side's environment
 and exiting, are the caller's.
@@ -26,6 +27,7 @@ from opsdebug_ci.github.summary import append_summary, fit_summary
 from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
 from opsdebug_ci.model import FAILING_VERDICTS, Stage, Verdict
 from opsdebug_ci.pipeline.child import ChildResult, run_child
+from opsdebug_ci.pipeline.publish_step import publish_step
 from opsdebug_ci.pipeline.shard_report import Ending, bundle_directory, leave_shard
 from opsdebug_ci.pipeline.step_outcome import Outcome, failed, failure, remark_of
 from opsdebug_ci.plan import load_configuration
@@ -58,7 +60,7 @@ def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: T
     runner = read_runner(environ)
     try:
         inputs = read_inputs(environ)
-        event = _accepted(read_event(environ))
+        event = read_event(environ) if inputs.publish else _accepted(read_event(environ))
         if event.from_fork and runner.self_hosted:
             stdout.writelines(f"{line}\n" for line in render_annotations((FORK_ON_OWN_MACHINE,)))
         outcome = _run(inputs, event, runner, environ, opsdebug=opsdebug, stdout=stdout)
@@ -102,6 +104,9 @@ def _run(
             f"`working-directory` is {inputs.working_directory!r}; wanted a directory of the repository",
             next_step="check the path, and that a checkout step comes first",
         )
+    if inputs.publish:
+        document = _new_directory(runner.temporary) / "published.json"
+        return publish_step(inputs, directory, document, environ, opsdebug=opsdebug, stdout=stdout)
     if inputs.push:
         return _push(inputs, directory, environ, opsdebug=opsdebug, stdout=stdout)
     python = inputs.python or _configured_python(inputs, directory)

@@ -11,6 +11,7 @@ from pathlib import Path
 from opsdebug_ci.errors import OpsdebugError
 from opsdebug_ci.github.workflow_commands import Annotation, Level
 from opsdebug_ci.model import RunDocument, Verdict
+from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.pipeline.shard_report import LeftShard
 
 
@@ -53,6 +54,9 @@ class Outcome:
 
     bundles: Path | None = None
     """Directory of failure bundles, when there are any."""
+
+    told: PublishedDocument | None = None
+    """What was published; None: the step publishes nothing."""
 
 
 def failed(error: OpsdebugError) -> Outcome:

@@ -5,6 +5,7 @@ from opsdebug_ci.report.compare import compare_text as compare_text
 from opsdebug_ci.report.document import document as document
 from opsdebug_ci.report.failures import failures_text as failures_text
 from opsdebug_ci.report.json_format import decode as decode
+from opsdebug_ci.report.json_format import decode_published as decode_published
 from opsdebug_ci.report.json_format import encode as encode
 from opsdebug_ci.report.json_format import schema_text as schema_text
 from opsdebug_ci.report.markdown import markdown as markdown

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,12 +18,15 @@ from opsdebug_ci.model.document import RUN_SCHEMA, RunDocument
 from opsdebug_ci.model.failure_list import FAILURES_SCHEMA, FailuresDocument
 from opsdebug_ci.model.inquiry import ATTRIBUTE_SCHEMA, TRACE_SCHEMA, AttributionDocument, TraceDocument
 from opsdebug_ci.model.profile_document import PROFILE_SCHEMA, ProfileDocument
+from opsdebug_ci.model.published import PUBLISHED_SCHEMA, PublishedDocument
 from opsdebug_ci.model.replay import REPLAY_SCHEMA, ReplayDocument
 from opsdebug_ci.model.selftest import SELFTEST_SCHEMA, SelftestDocument
 from opsdebug_ci.model.shard import SHARD_SCHEMA, ShardDocument
 from opsdebug_ci.model.speed import COMPARE_SCHEMA, CompareDocument
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Document = TypeVar("Document", RunDocument, PublishedDocument)
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -38,7 +41,8 @@ def encode(
     | ProfileDocument
     | CompareDocument
     | BaselinesDocument
-    | ShardDocument,
+    | ShardDocument
+    | PublishedDocument,
 ) -> bytes:
     """One line of UTF-8 JSON. Text that is not valid Unicode is replaced, so that the result always is."""
     try:
@@ -48,16 +52,25 @@ def encode(
 
 
 def decode(data: bytes) -> RunDocument:
-    """Read what `encode` wrote. Raises UsageError when it is not a document of this schema."""
+    """Read a run that `encode` wrote. Raises UsageError when it is not a document of this schema."""
+    return _decoded(data, RunDocument, RUN_SCHEMA)
+
+
+def decode_published(data: bytes) -> PublishedDocument:
+    """Read what was published, as `encode` wrote it. Raises UsageError as `decode` does."""
+    return _decoded(data, PublishedDocument, PUBLISHED_SCHEMA)
+
+
+def _decoded(data: bytes, kind: type[Document], name: str) -> Document:
     try:
-        document = msgspec.json.decode(data, type=RunDocument)
+        document = msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(
-            f"the document is not `{RUN_SCHEMA}`: {error}", next_step="write it again with `opsdebug ... --json`"
+            f"the document is not `{name}`: {error}", next_step="write it again with `opsdebug ... --json`"
         ) from error
-    if document.schema != RUN_SCHEMA:
+    if document.schema != name:
         raise UsageError(
-            f"the document has schema `{document.schema}`; wanted `{RUN_SCHEMA}`",
+            f"the document has schema `{document.schema}`; wanted `{name}`",
             next_step="read it with the version of opsdebug-ci that wrote it, or run again with this one",
         )
     return document
@@ -74,6 +87,7 @@ SCHEMAS: dict[str, type] = {
     COMPARE_SCHEMA: CompareDocument,
     BASELINES_SCHEMA: BaselinesDocument,
     SHARD_SCHEMA: ShardDocument,
+    PUBLISHED_SCHEMA: PublishedDocument,
 }
 """Every document that `--json` prints or a job uploads, by its schema."""
 

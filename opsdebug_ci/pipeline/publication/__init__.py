@@ -1,0 +1,1 @@
+"""What a stage found, said on GitHub: artifacts in, one comment and one check out."""

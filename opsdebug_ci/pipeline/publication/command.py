@@ -1,0 +1,47 @@
+"""`opsdebug publish` in a job: with which token, for which event.
+
+Decides that a job which a person's comment or label started does what the person asks, if they may, and that every
+other job tells what its run found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opsdebug_ci.github.address import api_url_of
+from opsdebug_ci.github.api.client import Client, open_client
+from opsdebug_ci.github.api.patience import SystemClock
+from opsdebug_ci.github.environment import TOKEN
+from opsdebug_ci.github.person_event import read_person_request
+from opsdebug_ci.model.published import PublishedDocument
+from opsdebug_ci.pipeline.publication.publish import publish
+from opsdebug_ci.pipeline.publication.request import PublishRequest
+from opsdebug_ci.pipeline.world import World
+
+TOKENS = (TOKEN, "GITHUB_TOKEN")
+"""Variables that may hold a token; the first that does counts."""
+
+
+def publish_here(request: PublishRequest, world: World) -> PublishedDocument:
+    """Publish as this job may.
+
+    Raises:
+        UsageError, GithubError, ArtifactError, StoreError: as `publish` and `answer_person` do.
+    """
+    clock = SystemClock()
+    api = _client(world.environ)
+    person = read_person_request(world.environ)
+    if person is not None and api is not None:
+        # NOTE: here, since only these jobs need a store, and what reads one takes its time to be imported.
+        from opsdebug_ci.pipeline.publication.person import answer_person  # noqa: PLC0415
+
+        return answer_person(person, request, api, clock, world)
+    return publish(request, api, clock, world)
+
+
+def _client(environ: Mapping[str, str]) -> Client | None:
+    """None: there is no token."""
+    token = next((found for name in TOKENS if (found := environ.get(name, ""))), "")
+    if not token:
+        return None
+    return open_client(api_url=api_url_of(environ), token=token, ca_bundle=environ.get("SSL_CERT_FILE", ""))

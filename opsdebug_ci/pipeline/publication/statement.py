@@ -1,0 +1,145 @@
+"""From gathered shards to what is said of a commit, and what the comment will remember of it.
+
+Decides against which push the news is told, and which acceptances count. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from opsdebug_ci.judge.merging import merge
+from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.model.publication import (
+    AcceptedRegression,
+    CommentState,
+    Conclusion,
+    Publication,
+    ReportedHead,
+)
+from opsdebug_ci.pipeline.publication.gathering import Gathered
+from opsdebug_ci.pipeline.publication.request import PublishRequest
+from opsdebug_ci.pipeline.publication.subject import Subject
+from opsdebug_ci.report.changes import changes_since, reported_head
+
+STATE_VERSION = 1
+"""Of what a comment remembers."""
+
+
+def statement(
+    gathered: Gathered,
+    subject: Subject,
+    request: PublishRequest,
+    *,
+    before: CommentState | None,
+    accepted: Sequence[AcceptedRegression] = (),
+    now: datetime,
+) -> Publication:
+    """What is said.
+
+    Args:
+        gathered: the shards, taken and not.
+        subject: what they are of.
+        request: what was asked.
+        before: what the comment remembers; None: there is none.
+        accepted: what a person has just accepted at this commit.
+        now: lapsed acceptances do not count.
+    """
+    merged = merge(gathered.shards, gathered.outcomes)
+    counting = _in_force((*_remembered(before, subject), *accepted), now)
+    found = _lacking(merged.conclusion, gathered)
+    complete = found is not Conclusion.INCOMPLETE and found is not Conclusion.ERROR
+    publication = Publication(
+        suite=request.suite,
+        stage=str(request.stage),
+        head_commit=subject.head_commit,
+        conclusion=_concluded(found, merged.document, counting),
+        reasons=(*(_CANCELLED if subject.cancelled and not complete else ()), *gathered.reasons, *merged.reasons),
+        shards=gathered.outcomes,
+        document=merged.document,
+        accepted=counting,
+        links=subject.links,
+    )
+    since = _last_push(before, subject)
+    if merged.document is None:
+        return publication
+    return replace(
+        publication, changes=changes_since(since, merged.document, complete=publication.complete and complete)
+    )
+
+
+_CANCELLED = ("the CI run was cancelled",)
+
+
+def _lacking(conclusion: Conclusion, gathered: Gathered) -> Conclusion:
+    """`incomplete` in place of anything better, where it cannot even be told which shards there are."""
+    worse = (Conclusion.ERROR, Conclusion.FAIL, Conclusion.INCOMPLETE)
+    return Conclusion.INCOMPLETE if gathered.reasons and conclusion not in worse else conclusion
+
+
+def remembered(
+    publication: Publication, subject: Subject, before: CommentState | None, written_at: str
+) -> CommentState:
+    """What the comment remembers of `publication`; its text's hash is filled in where it is written.
+
+    Args:
+        publication: what is said.
+        subject: what it is of.
+        before: what the comment remembers until now; None: there is none.
+        written_at: when the comment was last changed, by the server's clock; empty: there is none.
+    """
+    state = CommentState(
+        version=STATE_VERSION,
+        workflow=subject.workflow,
+        stage=publication.stage,
+        ci_run=subject.ci_run,
+        run_number=subject.run_number,
+        attempt=subject.attempt,
+        conclusion=str(publication.conclusion),
+        body="",
+        head=reported_head(subject.head_commit, publication.document),
+        complete=publication.complete,
+        previous=_last_push(before, subject),
+        accepted=publication.accepted,
+    )
+    return replace(state, reported_at=_reported_at(state, before, written_at))
+
+
+def _reported_at(state: CommentState, before: CommentState | None, written_at: str) -> str:
+    """Since when a person could read what the run found: a change that only tells what was accepted is no news."""
+    if before is None or (before.ci_run, before.attempt, before.head) != (state.ci_run, state.attempt, state.head):
+        return ""
+    return before.reported_at if before.accepted == state.accepted else before.reported_at or written_at
+
+
+def _last_push(before: CommentState | None, subject: Subject) -> ReportedHead | None:
+    """The newest other commit of the pull request of which the comment remembers a whole report."""
+    if before is None:
+        return None
+    if before.head.commit != subject.head_commit and before.complete:
+        return before.head
+    return before.previous
+
+
+def _remembered(before: CommentState | None, subject: Subject) -> tuple[AcceptedRegression, ...]:
+    """Acceptances of this very commit; a newer one may be slower still."""
+    return () if before is None else tuple(one for one in before.accepted if one.commit == subject.head_commit)
+
+
+def _in_force(accepted: Sequence[AcceptedRegression], now: datetime) -> tuple[AcceptedRegression, ...]:
+    """One for each operator, the newest, unless it has lapsed."""
+    newest = {one.operator: one for one in sorted(accepted, key=lambda one: one.at)}
+    return tuple(one for one in newest.values() if one.until is None or datetime.fromisoformat(one.until) > now)
+
+
+def _concluded(
+    conclusion: Conclusion, document: RunDocument | None, accepted: Sequence[AcceptedRegression]
+) -> Conclusion:
+    """`accepted` in place of `regressed`, once every operator that became slower is."""
+    if conclusion is not Conclusion.REGRESSED or document is None:
+        return conclusion
+    by_person = {one.operator for one in accepted}
+    named = reported_head("", document)  # as the person who accepted them saw them
+    everything = named.whole and by_person.issuperset(named.regressed)
+    return Conclusion.ACCEPTED if everything else conclusion

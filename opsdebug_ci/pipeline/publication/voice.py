@@ -1,0 +1,159 @@
+"""Where a publication is said: one check of the commit, one comment of the pull request.
+
+Decides what becomes of a place that cannot be written: the rest is said all the same, and a person is told what is
+missing. Whether operators are right does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import TypeVar, final
+
+from opsdebug_ci.errors import GithubError
+from opsdebug_ci.github.annotations import annotate
+from opsdebug_ci.github.api.interface import Api
+from opsdebug_ci.github.api.patience import Clock
+from opsdebug_ci.github.bot.author import Author, author_named, whoami
+from opsdebug_ci.github.bot.check import Check, CheckIdentity, check_name, open_check
+from opsdebug_ci.github.bot.check_output import SUMMARY_LIMIT_BYTES, AnnotationLevel, CheckAnnotation
+from opsdebug_ci.github.bot.convergence import Seen
+from opsdebug_ci.github.bot.sticky_comment import CommentOutcome, read_comments, write_comment
+from opsdebug_ci.github.workflow_commands import Annotation, Level
+from opsdebug_ci.model.publication import CommentPolicy, CommentState, Publication
+from opsdebug_ci.pipeline.publication.request import PublishRequest
+from opsdebug_ci.pipeline.publication.statement import remembered
+from opsdebug_ci.pipeline.publication.subject import Subject
+from opsdebug_ci.report.comment import check_summary, check_title, rungs, wanted
+
+COMMENT_LIMIT = 65_000
+"""Bytes of a whole comment; GitHub names 65,536 characters as its limit."""
+
+STATE_ROOM = 12_000
+"""Bytes of it that the marker and what the comment remembers may take."""
+
+_REPOSITORY = PurePosixPath("/")
+"""Paths in a shard are relative to it already."""
+
+_LEVELS = {Level.ERROR: AnnotationLevel.FAILURE, Level.WARNING: AnnotationLevel.WARNING}
+
+Made = TypeVar("Made")
+
+
+@final
+class Voice:
+    """The two places of one subject."""
+
+    def __init__(self, api: Api, subject: Subject, request: PublishRequest, clock: Clock) -> None:
+        """
+        Args:
+            api: acts as the bot.
+            subject: what is told of.
+            request: what was asked.
+            clock: passes the time between a write and a look.
+        """
+        self.api, self.subject, self.request, self.clock = api, subject, request, clock
+        self.notes: list[str] = []
+        """What could not be said where, and what to do about it."""
+        self.unheard = False
+        """The check was closed to us, so the log must carry what it would have shown beside the code."""
+
+    @contextmanager
+    def check(self) -> Iterator[Check | None]:
+        """The check of the commit, open while something is found out about it; None: it cannot be opened."""
+        identity = CheckIdentity(
+            suite=self.request.suite,
+            stage=str(self.request.stage),
+            run_number=self.subject.run_number,
+            attempt=self.subject.attempt,
+        )
+        opened = self._tried(
+            "the check",
+            lambda: open_check(
+                self.api,
+                self.subject.repository,
+                self.subject.head_commit,
+                check_name(identity.stage, identity.suite),
+                external_id=identity.external_id,
+                details_url=self.subject.links.run_url,
+            ),
+        )
+        if opened is None:
+            self.unheard = True
+            yield None
+            return
+        with opened:
+            yield opened
+
+    def seen(self) -> tuple[Author, Seen] | None:
+        """Who we are, and our comments on the pull request; None: there is none, or they cannot be read."""
+        pull = self.subject.pull
+        if pull is None or self.request.policy is CommentPolicy.OFF:
+            return None
+        return self._tried("the comment", lambda: self._look(pull.number))
+
+    def _look(self, number: int) -> tuple[Author, Seen]:
+        author = author_named(self.request.author) if self.request.author else whoami(self.api)
+        return author, read_comments(self.api, self.subject.repository, number, self.request.suite, author)
+
+    def comment(
+        self, publication: Publication, before: CommentState | None, author: Author, seen: Seen
+    ) -> CommentOutcome | None:
+        """Bring the comment up to date; None: it cannot be written."""
+        pull = self.subject.pull
+        if pull is None:
+            return None
+        written_at = "" if seen.canonical is None else seen.canonical.updated_at
+        outcome = self._tried(
+            "the comment",
+            lambda: write_comment(
+                self.api,
+                self.subject.repository,
+                pull.number,
+                self.request.suite,
+                author,
+                seen=seen,
+                rungs=rungs(publication, limit_bytes=COMMENT_LIMIT - STATE_ROOM),
+                state=remembered(publication, self.subject, before, written_at),
+                may_create=wanted(publication, self.request.policy),
+                limit_bytes=COMMENT_LIMIT,
+                clock=self.clock,
+            ),
+        )
+        if outcome is not None:
+            self.notes += outcome.notes
+        return outcome
+
+    def complete(self, check: Check, publication: Publication) -> None:
+        """Close the check with what was found."""
+        summary = check_summary(publication, SUMMARY_LIMIT_BYTES)
+        told = self._tried(
+            "the check",
+            lambda: check.complete(
+                publication.conclusion, check_title(publication), summary, check_annotations(publication)
+            ),
+        )
+        self.unheard = told is None
+        self.notes += told or ()
+
+    def _tried(self, what: str, act: Callable[[], Made]) -> Made | None:
+        try:
+            return act()
+        except GithubError as error:
+            step = f"; next: {error.next_step}" if error.next_step else ""
+            self.notes.append(f"{what} could not be written: {error.message}{step}")
+            return None
+
+
+def remarks(publication: Publication) -> tuple[Annotation, ...]:
+    """What stands beside the code."""
+    return () if publication.document is None else annotate(publication.document, _REPOSITORY)
+
+
+def check_annotations(publication: Publication) -> tuple[CheckAnnotation, ...]:
+    """As the check shows it."""
+    return tuple(
+        CheckAnnotation(path=one.file, line=one.line, level=_LEVELS[one.level], title=one.title, message=one.message)
+        for one in remarks(publication)
+    )
