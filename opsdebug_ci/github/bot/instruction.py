@@ -106,19 +106,20 @@ def instruction_for(operator: str) -> str:
 
 
 def spelled(operator: str) -> str:
-    """`operator` as a comment names it: bare where it is one word, else between marks that it does not hold."""
+    """`operator` as a comment names it: bare where it is one word, else fenced by more backticks than it holds."""
     name = one_line(operator, NAME_LIMIT)
-    if name and not re.search(r"\s", name) and name[0] not in "`\"'" and not name.startswith(_UNTIL):
+    if name and " " not in name and name[0] not in "`\"'" and not name.startswith(_UNTIL):
         return name
-    fences = ("`" * (_longest(name) + 1), '"', "'")
-    return next(f"{mark}{name}{mark}" for mark in _possible(name, fences))
+    fence = "`" * (max((len(run) for run in _TICKS.findall(name)), default=0) + 1)
+    pad = " " if name.startswith("`") or name.endswith("`") else ""
+    return f"{fence}{pad}{name}{pad}{fence}"
 
 
 def _accepting(rest: str, later: Iterable[str]) -> Instruction | Misunderstood:
     quoted = _QUOTED.match(rest)
     name, behind = (quoted["name"], rest[quoted.end() :]) if quoted else (*rest.split(maxsplit=1), "", "")[:2]
     operator = one_line(name, NAME_LIMIT + 1)
-    if not operator or operator.startswith(_UNTIL):
+    if not operator or (not quoted and operator.startswith(_UNTIL)):
         return Misunderstood(problem=f"no operator is named behind `{COMMAND} {ACCEPT}`")
     if len(operator) > NAME_LIMIT:
         return Misunderstood(problem=f"the operator's name has more than {NAME_LIMIT} characters")
@@ -135,16 +136,3 @@ def _paragraph(lines: Iterable[str]) -> Iterator[str]:
     begun = iter([*lines])
     first = next((line for line in begun if line.strip()), "")
     yield from takewhile(lambda line: line.strip() and not line.startswith(_NO_PROSE), (first, *begun))
-
-
-def _longest(name: str) -> int:
-    return max((len(run) for run in _TICKS.findall(name)), default=0)
-
-
-def _possible(name: str, marks: Iterable[str]) -> Iterator[str]:
-    """Marks between which `name` is read back as it is; the last resort is read as far as it goes."""
-    for mark in marks:
-        read = _QUOTED.match(f"{mark}{name}{mark}")
-        if read is not None and one_line(read["name"], NAME_LIMIT) == name:
-            yield mark
-    yield '"'
