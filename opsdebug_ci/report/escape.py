@@ -35,10 +35,12 @@ _BREAKS = tuple(
         r"(?<=\bwww)(?=\.)",
         r"(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
         r"(?<=:)(?=[\w+-]+:)",  # :tada:
-        r"^(?=[-+=:]|\d+[.)](?: |$))",  # list items, heading underlines, the line below the head of a table: `:-:`
     )
 )
-"""Where a zero-width space stops GitHub from making a link, and markdown from starting a block."""
+"""Where a zero-width space stops GitHub from making a link, or a picture of a name."""
+
+_BEGINNING = re.compile(r"^(?=[-+=:]|\d+[.)](?: |$))")
+"""Of a list item, a heading's underline, the line below the head of a table (`:-:`)."""
 
 _COMMIT = re.compile(r"\b(?=\d*[a-f])[0-9a-f]{7,64}\b")
 """What GitHub takes for a commit and links. As code it is not linked, and can be copied as it is. Digits alone are far
@@ -60,7 +62,26 @@ def md_text(text: str, limit: int = TEXT_LIMIT) -> str:
         text: anything.
         limit: characters kept, before escaping.
     """
-    line = plain(text, limit)
+    return _inert(_BEGINNING.sub(_APART, plain(text, limit)))
+
+
+def md_prose(text: str, limit: int = TEXT_LIMIT) -> str:
+    """As `md_text`, for a sentence of ours with names of others in backticks: what stands in them becomes code.
+
+    Not for a cell of a table, where even code may not hold a bar.
+    """
+    parts = plain(text, limit).split("`")
+    if len(parts) % 2 == 0 or "" in parts[1::2]:
+        return md_text(text, limit)
+    first, *rest = (md_code(part) if number % 2 else _inert(part) for number, part in enumerate(parts))
+    prose = _BEGINNING.sub(f"&#{ord(_APART)};", first)
+    for part in rest:
+        touching = prose.endswith("`") and part.startswith("`")
+        prose += f"&#{ord(_APART)};{part}" if touching else part
+    return prose
+
+
+def _inert(line: str) -> str:
     for place in _BREAKS:
         line = place.sub(_APART, line)
     return _COMMIT.sub(r"`\g<0>`", _EMPHASIS.sub("&#95;", line.translate(_ENTITIES)))

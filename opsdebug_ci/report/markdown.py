@@ -65,7 +65,7 @@ def _failures(document: RunDocument, amount: Amount) -> list[str]:
     groups = document.summary.groups
     hidden = len(groups) - amount.entries
     more = [f"and {hidden:,} more groups of failures."] if hidden > 0 else []
-    return ["### Failures", *cause_list(document, groups[: amount.entries]), *more] if groups else []
+    return ["#### Failures", *cause_list(document, groups[: amount.entries]), *more] if groups else []
 
 
 def _unsettled(document: RunDocument) -> list[str]:

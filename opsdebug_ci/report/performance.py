@@ -54,7 +54,7 @@ def performance_blocks(performance: PerformanceDocument | None, most: int, *, fo
         return []
     details = detail_blocks(performance, most) if folded else []
     return [
-        "### Performance",
+        "#### Performance",
         f"{md_text(conclusion(performance), LINE_LIMIT)}.",
         *_listing(compare.TITLES[SpeedVerdict.REGRESSED], _groups(performance, SpeedVerdict.REGRESSED), most),
         *_listing("trend:", trend_lines(performance.trends), most),

@@ -23,16 +23,16 @@ def test_one_of_everything():
 
 **opsdebug: fail** · smoke · `0123456789ab`: 4 of 10 cases of 7 operators failed; 3 pass, 1 error, 1 inconclusive, 1 skipped.
 
-### Failures
+#### Failures
 
 - **softmax**: `unknown`, blames the operator, 2 cases  
-  &#96;out0&#96;: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that)  
+  `out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that)  
   for example &#91;B=1,S=4,H=8 float16 contiguous normal seed=0 cpu&#93;; mismatch in out0; 2 cases in float16  
   Reproduce: `opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous`
 
 - **gelu**: `exception`, blames the operator, 1 case  
   the operator raised ValueError: bad shape (at ops.py:7 softmax)  
-  for example &#91;B=2 float32 contiguous normal seed=0 cpu&#93;; exception:ValueError, in &#96;softmax ops.py&#96;; 1 case in float32  
+  for example &#91;B=2 float32 contiguous normal seed=0 cpu&#93;; exception:ValueError, in `softmax ops.py`; 1 case in float32  
   Reproduce: `opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 
 - **scan**: `hang`, blames the operator, 1 case  
@@ -40,12 +40,12 @@ def test_one_of_everything():
   for example &#91;N=5 float32 contiguous normal seed=0 cpu&#93;; timeout; 1 case in float32  
   Reproduce: `opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 
-### Not settled
+#### Not settled
 
-- inconclusive, 1 case of erf: &#96;out0&#96;: compared with &#96;precise&#96;, &#96;torch&#96; differs on 5 elements, by up to 8 x what references may, and it accepts 2 elements which &#96;precise&#96; rejects
-- error, 1 case of erf: the inputs could not be made: &#96;inputs&#96; returned None
+- inconclusive, 1 case of erf: `out0`: compared with `precise`, `torch` differs on 5 elements, by up to 8 x what references may, and it accepts 2 elements which `precise` rejects
+- error, 1 case of erf: the inputs could not be made: `inputs` returned None
 
-### Skipped
+#### Skipped
 
 - skipped, 1 case of conv2d: no C compiler here
 

@@ -14,7 +14,7 @@ from opsdebug_ci.model.publication import Publication, RunLinks
 from opsdebug_ci.report import rollup
 from opsdebug_ci.report.blocks import fold
 from opsdebug_ci.report.comment.amount import STATEMENT_LIMIT, UNFOLDED, Amount
-from opsdebug_ci.report.escape import md_code, md_text
+from opsdebug_ci.report.escape import md_code, md_prose, md_text
 from opsdebug_ci.report.figures import counted
 
 
@@ -33,7 +33,7 @@ def failure_blocks(publication: Publication, amount: Amount) -> list[str]:
         *_bundles(publication.links, new),
     ]
     cases = sum(group.count for group in new)
-    title = [f"### Failures: {counted(len(new), 'cause')}, {counted(cases, 'case')}"] if new else []
+    title = [f"#### Failures: {counted(len(new), 'cause')}, {counted(cases, 'case')}"] if new else []
     return [*title, *blocks, *_known(document, known, amount)]
 
 
@@ -53,9 +53,9 @@ def _cause(document: RunDocument, group: Group) -> str:
     blame = f", blames the {finding.blame}" if finding is not None else ""
     known = f", {md_text(rollup.recorded(group))}" if group.known else ""
     what = f"`{group.cause}`{blame}, {counted(group.count, 'case')}{known}"
-    lines = [f"- **{md_text(group.operator)}**: {what}", md_text(group.statement, STATEMENT_LIMIT)]
+    lines = [f"- **{md_text(group.operator)}**: {what}", md_prose(group.statement, STATEMENT_LIMIT)]
     example = [] if case is None else [f"for example {case.case.name.removeprefix(group.operator)}"]
-    facts = [md_text(fact, STATEMENT_LIMIT) for fact in (*example, *rollup.group_facts(group))]
+    facts = [md_prose(fact, STATEMENT_LIMIT) for fact in (*example, *rollup.group_facts(group))]
     lines.append("; ".join(facts))
     again = group.replay or (finding.next if finding is not None else None)
     if again is not None:

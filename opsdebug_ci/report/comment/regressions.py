@@ -29,7 +29,7 @@ COMMAND_LIMIT = 120
 def regression_blocks(publication: Publication, amount: Amount) -> list[str]:
     """What needs a person, what has one, and how to answer."""
     waiting = waiting_regressions(publication)
-    needs = f"### Slower, needs a person: {counted(len(waiting), 'operator')}"
+    needs = f"#### Slower, needs a person: {counted(len(waiting), 'operator')}"
     return [
         *listing(needs, [_regression(publication, operator) for operator in waiting[: amount.entries]], amount.entries),
         *_unseen(len(waiting) - amount.entries),
@@ -45,7 +45,7 @@ def speed_blocks(publication: Publication, amount: Amount) -> list[str]:
         return []
     untold = untold_blocks(performance, amount.lines) if amount.lines else []
     details = detail_blocks(performance, amount.lines) if amount.folded else []
-    return [*(["### Speed", *untold] if untold else []), *fold("Speed in detail", details)]
+    return [*(["#### Speed", *untold] if untold else []), *fold("Speed in detail", details)]
 
 
 def waiting_regressions(publication: Publication) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def _question(waiting: Sequence[str]) -> list[str]:
 def _accepted(publication: Publication, amount: Amount) -> list[str]:
     lines = [_acceptance(publication, one) for one in publication.accepted[: amount.entries]]
     hidden = len(publication.accepted) - len(lines)
-    return [*listing("### Slower, and accepted", lines, amount.entries), *_unseen(hidden)]
+    return [*listing("#### Slower, and accepted", lines, amount.entries), *_unseen(hidden)]
 
 
 def _acceptance(publication: Publication, one: AcceptedRegression) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from opsdebug_ci.model.publication import Publication, ShardState
 from opsdebug_ci.report.blocks import listing
 from opsdebug_ci.report.comment.amount import STATEMENT_LIMIT, UNFOLDED, Amount
-from opsdebug_ci.report.escape import md_text
+from opsdebug_ci.report.escape import md_prose
 
 _STATES = {
     ShardState.MISSING: "left nothing",
@@ -23,9 +23,9 @@ def missing_blocks(publication: Publication, amount: Amount) -> list[str]:
         for shard in publication.shards
         if shard.state is not ShardState.TAKEN
     ]
-    reasons = [md_text(reason, STATEMENT_LIMIT) for reason in publication.reasons if reason not in told]
-    return listing("### Not everything was judged", [*shards, *reasons], min(amount.lines or UNFOLDED, UNFOLDED))
+    reasons = [md_prose(reason, STATEMENT_LIMIT) for reason in publication.reasons if reason not in told]
+    return listing("#### Not everything was judged", [*shards, *reasons], min(amount.lines or UNFOLDED, UNFOLDED))
 
 
 def _because(reason: str) -> str:
-    return f": {md_text(reason, STATEMENT_LIMIT)}" if reason else ""
+    return f": {md_prose(reason, STATEMENT_LIMIT)}" if reason else ""
