@@ -6,13 +6,14 @@ representative, the smallest case, because it is the quickest to rerun and to re
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsdebug_ci.failures.bunch import Bunch, bunches, elements, passing_cases
 from opsdebug_ci.failures.merging import Merged, merge
 from opsdebug_ci.failures.separators import Separator, separators
-from opsdebug_ci.model import Group, Identity, Judgement
+from opsdebug_ci.model import Cause, Group, Identity, Judgement
 
 LISTED = 10
 """Case ids kept per group."""
@@ -76,16 +77,26 @@ def _group(merged: Merged, judgements: Sequence[Judgement], place: Mapping[str, 
 
 
 def _representative_first(merged: Merged, place: Mapping[str, int]) -> list[Judgement]:
-    """Failures that look like the first bunch's, then the others; smallest first, equally small ones as planned."""
-    mine = merged.bunches[0].identity
+    """Failures that look like the first bunch's, then the others; smallest first, equally small ones as planned.
+
+    Among those of the first bunch, the ones of its commonest cause: one that looks like the others, and is also empty, is
+    not what tells them apart."""
+    mine, usual = merged.bunches[0].identity, _usual_cause(merged.bunches[0].failing)
     found = [(bunch.identity, judgement) for bunch in merged.bunches for judgement in bunch.failing]
 
     def order(pair: tuple[Identity, Judgement]) -> tuple[object, ...]:
         identity, judgement = pair
         alike = (identity.kind, identity.cause, identity.node) == (mine.kind, mine.cause, mine.node)
-        return not alike, elements(judgement.case), place[judgement.case.id]
+        unusual = alike and judgement.findings[0].cause is not usual
+        return not alike, unusual, elements(judgement.case), place[judgement.case.id]
 
     return [judgement for _, judgement in sorted(found, key=order)]
+
+
+def _usual_cause(failing: Sequence[Judgement]) -> Cause:
+    """The commonest; of equally common ones, not the one that only says that a case is empty."""
+    counts = Counter(judgement.findings[0].cause for judgement in failing)
+    return max(counts, key=lambda cause: (counts[cause], cause is not Cause.EMPTY_OR_ZERO_DIM))
 
 
 def _why(merged: Merged, failing: Sequence[Judgement], found: Sequence[Separator]) -> str:

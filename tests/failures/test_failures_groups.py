@@ -91,3 +91,17 @@ def test_fingerprints_by_case():
 
 def test_nothing_failed_is_no_group():
     assert group([judged(ran(output()))]) == ()
+
+
+def test_what_fails_everywhere_is_not_about_its_empty_case():
+    everywhere = [judged(raised(), dims=dims) for dims in ("B=0,S=4", "B=2,S=4", "B=3,S=9")]
+    (told,) = group(everywhere)
+    assert (str(told.cause), told.count, told.cases[0]) == ("exception", 3, everywhere[1].case.id)
+    (twin,) = group(everywhere[:2])  # as many of the one as of the other: it fails without a zero dim too
+    assert str(twin.cause) == "exception"
+
+
+def test_what_fails_only_where_it_is_empty_is_about_that():
+    empty = [judged(raised(), dims=dims) for dims in ("B=0,S=4", "B=2,S=0")]
+    (told,) = group([*empty, judged(ran(output()), dims="B=2,S=4")])
+    assert (str(told.cause), told.count) == ("empty_or_zero_dim", 2)
