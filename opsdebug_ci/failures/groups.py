@@ -79,8 +79,8 @@ def _group(merged: Merged, judgements: Sequence[Judgement], place: Mapping[str, 
 def _representative_first(merged: Merged, place: Mapping[str, int]) -> list[Judgement]:
     """Failures that look like the first bunch's, then the others; smallest first, equally small ones as planned.
 
-    Among those of the first bunch, the ones of its commonest cause: what one that looks like the others has beside, e.g.
-    that it is empty, is not what makes them fail."""
+    Among those of the first bunch, the ones of its commonest cause: what one that looks like the others has beside,
+    e.g. that it is empty, is not what makes them fail."""
     mine, usual = merged.bunches[0].identity, _usual_cause(merged.bunches[0].failing)
     found = [(bunch.identity, judgement) for bunch in merged.bunches for judgement in bunch.failing]
 
