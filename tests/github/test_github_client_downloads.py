@@ -100,9 +100,9 @@ def test_a_file_that_says_it_is_huge_is_not_begun_and_one_without_end_not_finish
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"8000\r\n" + b"x" * 0x8000 + b"\r\n", 0.0
     )
     for step in (huge, endless):
-        with scripted(step) as storage, scripted(to(place(storage))) as server:
-            with pytest.raises(GithubAnswerError, match="more than 65536 bytes"):
-                client_of(server).download(PATH, LIMIT)
+        too_large = pytest.raises(GithubAnswerError, match="more than 65536 bytes")
+        with scripted(step) as storage, scripted(to(place(storage))) as server, too_large:
+            client_of(server).download(PATH, LIMIT)
 
 
 def test_the_body_of_a_redirection_is_bounded_too() -> None:
@@ -154,24 +154,24 @@ def test_a_fault_of_the_interface_itself_is_that_of_any_request(fault: str) -> N
 
 
 def test_storage_that_goes_on_refusing_has_no_file() -> None:
-    with scripted(*[answer(403, {})] * 3) as storage, scripted(*[to(place(storage))] * 3) as server:
-        with pytest.raises(GithubAnswerError, match=r"got HTTP 403 from '127\.0\.0\.1', 3 times") as caught:
-            client_of(server).download(PATH, LIMIT)
+    refused = pytest.raises(GithubAnswerError, match=r"got HTTP 403 from '127\.0\.0\.1', 3 times")
+    with scripted(*[answer(403, {})] * 3) as storage, scripted(*[to(place(storage))] * 3) as server, refused as caught:
+        client_of(server).download(PATH, LIMIT)
     assert "sig" not in caught.value.message
 
 
 def test_an_artifact_that_has_expired_is_a_refusal() -> None:
-    with scripted(answer(410, {"message": "Artifact has expired"})) as server:
-        with pytest.raises(GithubRefusedError) as caught:
-            client_of(server).download(PATH, LIMIT)
+    expired = answer(410, {"message": "Artifact has expired"})
+    with scripted(expired) as server, pytest.raises(GithubRefusedError) as caught:
+        client_of(server).download(PATH, LIMIT)
     assert caught.value.status == 410
 
 
 def test_a_file_that_drops_is_not_awaited_beyond_its_deadline() -> None:
     slow = dribble(b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n", b"x")
-    with scripted(slow) as storage, scripted(to(place(storage))) as server:
-        with pytest.raises(GithubUnreachableError, match="no whole answer within"):
-            client_of(server, budget_s=0.0, download_deadline_s=0.15).download(PATH, LIMIT)
+    late = pytest.raises(GithubUnreachableError, match="no whole answer within")
+    with scripted(slow) as storage, scripted(to(place(storage))) as server, late:
+        client_of(server, budget_s=0.0, download_deadline_s=0.15).download(PATH, LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_no_other_scheme_and_no_user(location: str) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"location": ""}, {"location": "//"}, {"location": "http://"}])
 def test_a_redirection_without_address_leads_to_itself_and_ends(headers: dict[str, str]) -> None:
-    with scripted(*[answer(302, body=b"", **headers)] * 6) as server:
-        with pytest.raises(GithubAnswerError, match="more than 5 redirections"):
-            client_of(server).download(PATH, LIMIT)
+    too_many = pytest.raises(GithubAnswerError, match="more than 5 redirections")
+    with scripted(*[answer(302, body=b"", **headers)] * 6) as server, too_many:
+        client_of(server).download(PATH, LIMIT)
 
 
 def follow(api_url: str, location: str) -> list[str]:

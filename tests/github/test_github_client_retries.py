@@ -14,7 +14,7 @@ from scripted_github import Clock, Step, answer, client_of, cut, dribble, raw, r
 from opsdebug_ci.errors import GithubAmbiguousError, GithubRefusedError, GithubUnreachableError
 from opsdebug_ci.github.api.client import Client, Limits, open_client
 from opsdebug_ci.github.api.connection import Reply
-from opsdebug_ci.github.api.patience import Patience, is_limit
+from opsdebug_ci.github.api.patience import is_limit
 from opsdebug_ci.github.api.records import User
 
 ADA = {"login": "ada", "id": 7}
@@ -47,6 +47,7 @@ DAMAGED: dict[str, Step] = {
     "no JSON": answer(200, body=b"<html>sign in to the network</html>"),
     "nothing": answer(200, body=b""),
     "half of the JSON, and no length": raw(b'HTTP/1.0 200 OK\r\n\r\n{"login": "ad'),
+    "another shape that is cut": answer(200, body=b'[{"login": 3'),
     "no UTF-8": answer(200, body=b'{"login": "\xff\xfe", "id": 1}'),
 }
 
@@ -183,6 +184,13 @@ def test_a_limit_without_a_time_is_waited_for_longer_each_time() -> None:
     assert clock.sleeps == [60.0, 120.0], "the third would be 240 of 120 s left"
 
 
+def test_faults_before_it_do_not_make_the_wait_for_a_limit_longer() -> None:
+    clock = Clock()
+    with scripted(*[answer(502, {})] * 4, answer(429, {}), answer(502, {}), answer(200, ADA)) as server:
+        CALLS["GET"](client_of(server, clock))
+    assert clock.sleeps == [0.5, 1.0, 2.0, 4.0, 60.0, 16.0]
+
+
 def test_nobody_comes_back_sooner_than_asked_nor_all_at_once() -> None:
     for chance, wanted in [(0.0, [7.0, 1.0]), (0.5, [7.5, 1.5])]:
         clock = Clock(chance=chance)
@@ -222,8 +230,8 @@ def test_waits_double_up_to_half_a_minute_and_end_with_the_budget() -> None:
         CALLS["GET"](client_of(server, clock))
     assert [round(one, 3) for one in clock.sleeps] == [1, 2, 4, 8, 16, 32, 32, 32, 32, 32, 32, 32, 32]
     assert caught.value.message == (
-        "GET /x: got HTTP 500 after 14 tries, and would have to wait 32 s; wanted an answer with 13 of 300 s for waiting "
-        "left"
+        "GET /x: got HTTP 500 after 14 tries, and would have to wait 32 s; "
+        "wanted an answer with 13 of 300 s for waiting left"
     )
     assert "later" in caught.value.next_step
 
@@ -303,7 +311,6 @@ def test_a_post_takes_no_connection_that_lay_idle() -> None:
 )
 def test_a_limit_is_told_from_other_answers(reply: Reply, limited: bool) -> None:
     assert is_limit(reply) is limited
-    assert (Patience(Clock(), 1.0).limit_s(reply, 0) is not None) is limited
 
 
 def test_limits_are_those_that_are_documented() -> None:

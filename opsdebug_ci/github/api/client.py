@@ -27,7 +27,7 @@ from opsdebug_ci.github.api.connection import Bounds, Connection, Loss, Lost, Re
 from opsdebug_ci.github.api.download import Redirections, bounds_of
 from opsdebug_ci.github.api.handover import Sender
 from opsdebug_ci.github.api.interface import PAGE_SIZE
-from opsdebug_ci.github.api.patience import BUDGET_S, Clock, Patience, SystemClock
+from opsdebug_ci.github.api.patience import BUDGET_S, Clock, Patience, SystemClock, is_limit
 from opsdebug_ci.github.api.reading import read_nothing, read_page, read_value
 from opsdebug_ci.github.api.refusal import Redaction, refusal
 
@@ -165,6 +165,7 @@ class Client:
             send: sends it once; None: as it is.
         """
         _check_path(request.path)
+        limits = 0
         for attempt in itertools.count():
             started_s = self._clock.monotonic_s()
             outcome = send(request) if send else self._send(request, self._answer_bounds)[0]
@@ -174,12 +175,13 @@ class Client:
                     return value
                 outcome = value
             self._patience.charge(self._clock.monotonic_s() - started_s)
-            wait_s, why = self._wait_of(request, outcome, attempt)
+            wait_s, why = self._wait_of(request, outcome, attempt, limits)
+            limits += isinstance(outcome, Reply) and is_limit(outcome)
             if not self._patience.wait(wait_s):
                 raise self._unreachable(request, why, attempt + 1, wait_s)
         raise InternalError("counting ended")
 
-    def _wait_of(self, request: Request, outcome: Reply | Lost, attempt: int) -> tuple[float, str]:
+    def _wait_of(self, request: Request, outcome: Reply | Lost, attempt: int, limits: int) -> tuple[float, str]:
         """How long to wait before it is sent again, and why; raises if it may not be."""
         what = f"{request.verb} {self._redaction.one_line(request.path)}"
         if isinstance(outcome, Lost):
@@ -190,9 +192,8 @@ class Client:
             if outcome.kind is Loss.UNREADABLE:
                 raise GithubAnswerError(f"{what}: got {outcome.reason}; wanted an answer that can be read")
             return self._patience.growing_s(attempt), outcome.reason
-        limit_s = self._patience.limit_s(outcome, attempt)
-        if limit_s is not None:
-            return limit_s, f"HTTP {outcome.status}, too many requests"
+        if is_limit(outcome):
+            return self._patience.limit_s(outcome, limits), f"HTTP {outcome.status}, too many requests"
         if outcome.status < 500 and outcome.status != 408:
             raise refusal(request.verb, request.path, outcome, self._redaction)
         if request.once:

@@ -98,19 +98,20 @@ class Patience:
         full = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt, 10))  # 2**10 is beyond the longest wait
         return full * (0.5 + 0.5 * self._clock.jitter())
 
-    def limit_s(self, reply: Reply, attempt: int) -> float | None:
-        """Wait that a limit asks for; None: the answer is none of a limit.
+    def limit_s(self, reply: Reply, limits: int) -> float:
+        """Wait that a limit asks for.
 
         In the order of GitHub's documentation: `Retry-After`, then the reset of a used-up hour, then a minute and
         longer each time. Never shorter than what was asked for, nor than a growing wait.
+
+        Args:
+            reply: for which `is_limit` holds.
+            limits: met before by the same request.
         """
-        if not is_limit(reply):
-            return None
         asked = self._asked_s(reply)
         if asked is None:
-            asked = UNNAMED_LIMIT_S * 2.0 ** min(attempt, 10)
-        least = self.growing_s(attempt)
-        return max(asked + self._clock.jitter() * FIRST_WAIT_S, least)
+            asked = UNNAMED_LIMIT_S * 2.0 ** min(limits, 10)
+        return max(asked + self._clock.jitter() * FIRST_WAIT_S, self.growing_s(limits))
 
     def _asked_s(self, reply: Reply) -> float | None:
         after = _seconds(reply.headers.get("retry-after", ""))

@@ -35,6 +35,7 @@ def read_value(body: bytes, kind: type[Value], what: str) -> Value | Lost:
         GithubAnswerError: it is JSON of another shape.
     """
     try:
+        msgspec.json.decode(body)  # first, since a wrong shape is noticed before the end of what is cut
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         raise GithubAnswerError(f"{what}: got an answer of another shape: {error}; wanted {kind.__name__}") from None
