@@ -10,6 +10,7 @@ from dataclasses import dataclass
 ANY_OPERATION = {
     301: "GitHub's page on best practices: addresses of renamed repositories answer so to GET",
     307: "the same page: and so to every other method",
+    400: "GitHub's page on troubleshooting: a body that is no JSON object",
     401: "GitHub's page on authentication: credentials that are unknown or have expired",
     403: "GitHub's pages on permissions and on rate limits: no permission, or too many requests",
     404: "GitHub's page on troubleshooting: also for what may not be known to exist",

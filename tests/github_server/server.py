@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from github_server.answers import Answer, Refusal, not_found
+from github_server.answers import Answer, Refusal, error, not_found
 from github_server.calls import Call
 from github_server.documents import Documents
 from github_server.faults import Effect, Fault
@@ -26,7 +26,7 @@ from github_server.routes import admit, authenticate, find_route
 from github_server.seeding import Seeding
 from github_server.state import State
 from github_server.storage import Storage
-from github_server.traffic import Gate, Request
+from github_server.traffic import Gate, Request, json_or_text
 from github_server.wire import Arrival, Departure, Manner, Wire
 
 
@@ -124,7 +124,7 @@ class GithubServer(Seeding, Holdings):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         for gate in self._gates:
             gate.open()
@@ -133,7 +133,7 @@ class GithubServer(Seeding, Holdings):
         wrong = [*map(str, self.violations), *self.wire.mishaps, *self.storage.wire.mishaps]
         if wrong:
             # Also behind another error, which is likely to come from it.
-            raise AssertionError("not as GitHub's description says:\n" + "\n".join(wrong)) from error
+            raise AssertionError("not as GitHub's description says:\n" + "\n".join(wrong)) from raised
 
     def _respond(self, arrival: Arrival) -> Departure:
         """(1) Read, (2) hold at the gates, (3) find the fault, (4) act, (5) judge, (6) write down, (7) answer."""
@@ -269,7 +269,7 @@ class GithubServer(Seeding, Holdings):
             query=dict(parse_qsl(query, keep_blank_values=True)),
             headers={name: value for name, value in arrival.headers.items() if name != "authorization"},
             token=known.name if known else "unknown" if text else "",
-            body=_json_or_text(arrival.body),
+            body=json_or_text(arrival.body),
             status=0 if effect.manner is Manner.RESET else status,
             fault=effect.name,
             at_s=at_s,
@@ -279,14 +279,12 @@ class GithubServer(Seeding, Holdings):
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
-    value = _json_or_text(body)
-    return value if isinstance(value, dict) else {}
-
-
-def _json_or_text(body: bytes) -> Any:
     if not body:
-        return None
+        return {}
     try:
-        return json.loads(body)
+        value = json.loads(body)
     except ValueError:
-        return body.decode("utf-8", "replace")
+        raise Refusal(error(400, "Problems parsing JSON")) from None
+    if not isinstance(value, dict):
+        raise Refusal(error(400, "Body should be a JSON object"))
+    return value

@@ -5,6 +5,7 @@ Decides what a test may look at: never the text of a token, only its name.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,3 +79,13 @@ class Gate:
     def open(self) -> None:
         """Hold nobody any more."""
         self._open.set()
+
+
+def json_or_text(body: bytes) -> Any:
+    """What a body says; None: there is none."""
+    if not body:
+        return None
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode("utf-8", "replace")
