@@ -7,7 +7,7 @@ missing. Whether operators are right does not depend on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import TypeVar, final
 
@@ -58,6 +58,7 @@ class Voice:
         """What could not be said where, and what to do about it."""
         self.unheard = False
         """The check was closed to us, so the log must carry what it would have shown beside the code."""
+        self._superseded = False
 
     @contextmanager
     def check(self) -> Iterator[Check | None]:
@@ -83,8 +84,11 @@ class Voice:
             self.unheard = True
             yield None
             return
-        with opened:
+        with ExitStack() as closing:
+            closing.enter_context(opened)
             yield opened
+            with suppress(GithubError):  # `complete` has told of it
+                closing.pop_all().close()
 
     def seen(self) -> tuple[Author, Seen] | None:
         """Who we are, and our comments on the pull request; None: there is none, or they cannot be read."""
@@ -116,7 +120,7 @@ class Voice:
                 seen=seen,
                 rungs=rungs(publication, limit_bytes=COMMENT_LIMIT - STATE_ROOM),
                 state=remembered(publication, self.subject, before, written_at),
-                may_create=wanted(publication, self.request.policy),
+                may_create=wanted(publication, self.request.policy) and not self._superseded,
                 limit_bytes=COMMENT_LIMIT,
                 clock=self.clock,
             ),

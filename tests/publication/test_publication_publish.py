@@ -1,0 +1,150 @@
+"""A pull request from its first run to its last, as the report job sees it."""
+
+from __future__ import annotations
+
+import pytest
+from publication_scene import NUMBER, REPOSITORY, scene
+from shard_notation import known
+
+from opsdebug_ci.errors import UsageError
+from opsdebug_ci.model.publication import CommentPolicy
+from opsdebug_ci.model.vocabulary import Gate
+
+
+def test_a_fork_from_its_first_push_to_its_fix() -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:pass*4 softmax:wrong*2", shards=3))
+        assert (told.conclusion, told.exit_code, told.comment, told.pull_request) == ("fail", 1, "created", NUMBER)
+        assert "softmax" in here.body
+        (check,) = here.checks()
+        assert (check.name, check.status, check.conclusion) == ("opsdebug smoke", "completed", "failure")
+
+        here.push()
+        told = here.publish(here.run("gelu:pass*4 softmax:pass*2", shards=3, conclusion="success"))
+        assert (told.conclusion, told.exit_code, told.comment) == ("pass", 0, "updated")
+        assert "ixed" in here.body
+        assert [check.conclusion for check in here.checks()] == ["success"]
+
+
+def test_a_clean_first_run_says_nothing_beyond_the_check() -> None:
+    for policy in CommentPolicy:
+        with scene() as here:
+            told = here.publish(here.run("gelu:pass*4", conclusion="success"), policy=policy)
+            assert (told.conclusion, here.ours, len(here.checks())) == ("pass", [], 1)
+
+
+def test_the_same_run_again_changes_nothing() -> None:
+    with scene() as here:
+        run = here.run("softmax:wrong")
+        here.publish(run)
+        before = here.ours
+        told = here.publish(run)
+        assert (told.comment, here.ours) == ("unchanged", before)
+        assert [check.status for check in here.checks()] == ["completed"]
+        assert not here.server.asked("PATCH", "/repos/*/*/issues/comments/*")
+
+
+def test_an_older_run_that_is_told_last_overwrites_nothing() -> None:
+    with scene() as here:
+        older, newer = here.run("softmax:wrong gelu:wrong"), here.run("softmax:wrong")
+        here.publish(newer)
+        before = here.ours
+        assert (here.publish(older).comment, here.ours) == ("kept_newer", before)
+
+
+def test_an_older_run_breaks_no_silence_of_a_newer_one() -> None:
+    with scene() as here:
+        older, newer = here.run("softmax:wrong"), here.run("softmax:pass", conclusion="success")
+        here.publish(newer)
+        assert (here.publish(older).comment, here.ours) == ("not_wanted", [])
+        assert [check.conclusion for check in here.checks()] == ["success"]
+
+
+def test_what_the_baseline_knows_is_shown_and_does_not_gate() -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:pass softmax:fail", known=known("softmax:fail"), conclusion="success"))
+        assert (told.conclusion, told.exit_code, told.failures, here.ours) == ("pass", 0, 1, [])
+        assert "nown" in told.summary
+
+
+@pytest.mark.parametrize("shards", [2, 3])
+def test_a_missing_shard_is_never_a_pass(shards: int) -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:pass*9", shards=shards, but=[2], conclusion="success"))
+        assert (told.conclusion, told.exit_code) == ("incomplete", 4)
+        assert [check.conclusion for check in here.checks()] == ["failure"]
+        assert "shard 2" in here.body
+
+
+def test_no_shard_at_all_is_incomplete() -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:pass", but=[1]))
+        assert (told.conclusion, told.exit_code) == ("incomplete", 4)
+
+
+def test_expected_shards_count_whatever_the_names_say() -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:pass*9", shards=2, conclusion="success"), expected=3)
+        assert told.conclusion == "incomplete"
+
+
+def test_a_newer_attempt_takes_the_place_of_an_older_one_shard_by_shard() -> None:
+    with scene() as here:
+        run = here.run("gelu:pass*3 softmax:wrong", shards=2)
+        here.publish(run)
+        again = here.run("gelu:pass*3 softmax:pass", shards=2, of=run, conclusion="success")
+        told = here.publish(again)
+        assert (told.conclusion, told.comment) == ("pass", "updated")
+
+
+@pytest.mark.parametrize("event", ["merge_group", "push", "schedule", "workflow_dispatch", "release"])
+def test_other_events_have_a_check_and_no_comment(event: str) -> None:
+    with scene(home=REPOSITORY) as here:
+        told = here.publish(here.run("softmax:wrong", event=event))
+        assert (told.conclusion, told.pull_request, here.ours, len(here.checks())) == ("fail", None, [], 1)
+
+
+def test_never_gating_tells_the_same_and_ends_well() -> None:
+    with scene() as here:
+        told = here.publish(here.run("softmax:wrong"), gate=Gate.NEVER)
+        assert (told.conclusion, told.exit_code, len(here.ours)) == ("fail", 0, 1)
+
+
+@pytest.mark.parametrize("conclusion", ["action_required", "skipped"])
+def test_nothing_is_said_of_a_run_in_which_nothing_ran(conclusion: str) -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:pass", conclusion=conclusion))
+        assert (told.conclusion, here.ours, here.checks()) == ("", [], ())
+
+
+def test_a_run_of_another_workflow_is_refused() -> None:
+    with scene() as here, pytest.raises(UsageError, match="is of the workflow"):
+        here.publish(here.run("gelu:pass"), workflow=".github/workflows/other.yml")
+
+
+def test_a_dry_run_writes_nothing() -> None:
+    with scene() as here:
+        told = here.publish(here.run("softmax:wrong"), dry_run=True)
+        assert (told.conclusion, told.comment, here.ours, here.checks()) == ("fail", "dry run", [], ())
+
+
+def test_a_token_that_may_not_write_changes_no_verdict() -> None:
+    with scene() as here:
+        token = here.server.token(permissions={"actions": "read", "pull-requests": "read"}, repository=REPOSITORY)
+        told = here.publish(here.run("softmax:wrong"), token=token)
+        assert (told.conclusion, told.exit_code, told.comment, here.ours) == ("fail", 1, "refused", [])
+        assert any("checks: write" in note for note in told.notes)
+        assert any("pull-requests: write" in note for note in told.notes)
+        assert told.remarks
+        assert "softmax" in told.summary
+
+
+def test_a_whole_publication_needs_few_requests() -> None:
+    """Twelve and one for each shard, beside what follows redirects to the storage."""
+    with scene() as here:
+        here.publish(here.run("gelu:pass*4 softmax:wrong*2", shards=3))
+        first = len(here.server.requests)
+        assert first <= 12 + 3
+        here.push()
+        here.publish(here.run("gelu:pass*4 softmax:wrong*2", shards=3))
+        assert len(here.server.requests) - first <= 12 + 3
