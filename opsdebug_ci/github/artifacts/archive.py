@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 from opsdebug_ci.errors import ArtifactError
 
-ARCHIVE_LIMIT_BYTES = 32 * 2**20
-"""Bytes of an archive: half of what the file in it may have, for a document that shrinks to less than a tenth."""
+ARCHIVE_LIMIT_BYTES = 16 * 2**20
+"""Bytes of an archive: a quarter of what the document in it may have, which shrinks to a tenth."""
 
 RATIO_LIMIT = 200
-"""Bytes that may come out of one. The document of a run shrinks 10 to 40 times; zeros, 1,030 times."""
+"""Bytes that may come out of one. Documents of runs shrink 10 to 12 times, zeros 1,030 times."""
 
 CHUNK_BYTES = 2**18
 """Bytes that come out at once."""

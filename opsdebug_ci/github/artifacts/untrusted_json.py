@@ -21,8 +21,9 @@ LONGEST_NUMBER = 32
 LONGEST_TEXT = 2**20
 """Characters of one text; the longest of ours are what an operator printed, 4 KiB."""
 
-MOST_VALUES = 6_000_000
-"""Numbers, texts, objects and lists: as many as a document of the largest size has. Each costs about 100 bytes here."""
+MOST_VALUES = 7_000_000
+"""Marks that part values: documents of runs have one in ten bytes, and so the largest as many. A value costs here up to
+64 bytes and its place, whatever it costs in the text."""
 
 _NEXT = "look at the job that uploaded it; a file that `opsdebug ci` wrote is never refused for this"
 
