@@ -87,7 +87,7 @@ def observation(operator: str, verdict: Verdict, *, statement: str, number: int 
         outputs=(),
         findings=(finding,) if failed else (),
         timing=None,
-        fingerprint=f"f1:{number:016x}" if failed else None,
+        fingerprint=f"v1:{number:016x}" if failed else None,
     )
 
 
@@ -100,13 +100,17 @@ def run_document(
     file: str = "kernels/gelu.py",
     line: int = 3,
     plan: PlanFacts | None = None,
+    first: int = 0,
 ) -> RunDocument:
-    """A run in which these operators failed, passed or were skipped; every failure is a group of its own."""
+    """A run in which these operators failed, passed or were skipped; every failure is a group of its own.
+
+    Cases are numbered from `first`.
+    """
     verdicts = [*((name, Verdict.FAIL) for name in failing), *((name, Verdict.PASS) for name in passing)]
     verdicts += [(name, Verdict.SKIPPED) for name in skipped]
     observations = tuple(
         observation(name, verdict, statement=statement, number=number)
-        for number, (name, verdict) in enumerate(verdicts)
+        for number, (name, verdict) in enumerate(verdicts, first)
     )
     groups = tuple(
         Group(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from github_server import GithubServer
 from hostile_job import CANARY, HostileJob, run_hostile_job
+from report_scene import Scene
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,3 +37,10 @@ def no_canary() -> Callable[..., None]:
             assert [path for path in files if CANARY.encode() in path.read_bytes()] == []
 
     return look
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    """A pull request of a fork and its finished run; leaving it asks the referee."""
+    with GithubServer() as server:
+        yield Scene(server, tmp_path)

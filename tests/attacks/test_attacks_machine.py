@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,8 +21,11 @@ from test_action_bootstrap import SetUp
 from opsdebug_ci.report import encode
 
 STEP = """
-import os, sys
+import os, resource, signal, sys
 from opsdebug_ci.pipeline.action import run_action
+if "FILE_LIMIT" in os.environ:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["FILE_LIMIT"]),) * 2)
 sys.exit(run_action(os.environ, opsdebug=(sys.executable, "-I", os.environ["PROGRAM"]), stdout=sys.stdout))
 """
 """The run step, with a command line of the test's own."""
@@ -55,18 +56,17 @@ class Step:
         text = WRITES.format(document=str(self.root / "given.json"), code=code)
         (self.root / "opsdebug.py").write_text(text, encoding="utf-8")
 
-    def start(self, before: Callable[[], None] | None = None, **environ: str) -> subprocess.Popen[str]:
+    def start(self, **environ: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-c", STEP],
             env=self.environ | environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=before,
         )
 
-    def run(self, before: Callable[[], None] | None = None, **environ: str) -> tuple[int, str, str]:
-        process = self.start(before, **environ)
+    def run(self, **environ: str) -> tuple[int, str, str]:
+        process = self.start(**environ)
         out, err = process.communicate(timeout=60)
         return process.returncode, out, err
 
@@ -107,12 +107,7 @@ def test_a_full_disk_under_the_summary_costs_the_summary_alone(step: Step) -> No
 def test_a_full_disk_under_the_report_is_never_a_pass(step: Step) -> None:
     """The file-size limit of the process stands for the disk; the document needs more."""
     step.program((), 0)
-
-    def small() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8_192, 8_192))
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-
-    code, out, err = step.run(small)
+    code, out, err = step.run(FILE_LIMIT="8192")
     assert code not in (0, 1)
     assert err == ""
     assert len(obeyed(out)) >= 1
