@@ -84,6 +84,7 @@ class Voice:
             self.unheard = True
             yield None
             return
+        self._superseded = opened.superseded  # a later run had its say, perhaps by saying nothing
         with ExitStack() as closing:
             closing.enter_context(opened)
             yield opened
