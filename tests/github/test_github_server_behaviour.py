@@ -146,6 +146,8 @@ def test_persons(server: GithubServer) -> None:
         assert ask("GET", "/collaborators/maintainer/permission").json()["permission"] == "write"
         assert ask("GET", "/collaborators/stranger/permission").json()["role_name"] == "read"
         assert ask("GET", "/collaborators/nobody/permission").status_code == 404
+        server.comment(REPOSITORY, 7, "x", author="passer-by")
+        assert ask("GET", "/collaborators/passer-by/permission").json()["permission"] == "read"
     with Client(server, server.token(login="maintainer", kind="person")) as ask:
         assert ask("PATCH", f"/issues/comments/{comment['id']}", {"body": "y"}).status_code == 200
         assert ask("POST", "/check-runs", {"name": "n", "head_sha": HEAD}).status_code == 403
@@ -190,6 +192,9 @@ def test_texts_of_comments(server: GithubServer, ask: Client) -> None:
     assert ask("DELETE", address).status_code == 204
     assert ask("GET", address).status_code == ask("DELETE", address).status_code == 404
     assert ask("GET", "/issues/8/comments").status_code == 404
+    assert ask("POST", "/issues/7/comments", {"body": "\ud800"}).json()["message"] == "Problems parsing JSON"
+    assert ask("POST", "/issues/7/comments", ["x"]).json()["message"] == "Body should be a JSON object"
+    assert {one.where for one in server.take_violations()} == {"request"}
     assert server.comments_of(REPOSITORY, 7) == ()
 
 

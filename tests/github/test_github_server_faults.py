@@ -162,6 +162,15 @@ def test_damaged_bodies(server: GithubServer, ask: Ask) -> None:
     assert server.violations == ()
 
 
+def test_an_answer_that_claims_to_be_of_github_is_judged(server: GithubServer, ask: Ask) -> None:
+    wrong = Answer(value=[{"id": "seven"}])
+    server.script("GET", PATTERN, answered(wrong), answered(wrong, claimed=False))
+    assert [ask().content, ask().content] == [b'[{"id": "seven"}]'] * 2
+    found = [one.where for one in server.take_violations()]
+    assert found.count("answer.0.id") == 1
+    assert len(found) == 8, "and seven fields that are missing"
+
+
 def test_slow_bodies(server: GithubServer, ask: Ask) -> None:
     server.fail("GET", PATTERN, dribble(0.001))
     assert ask().content == b"[]"

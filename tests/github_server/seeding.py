@@ -131,6 +131,7 @@ class Seeding:
         """A pull request. `head_repository`: full name of the fork; None: deleted since; empty: no fork."""
         with self.state.lock:
             home = repository if head_repository == "" else head_repository
+            self.state.account(author)
             owner = head_owner or (home or author).partition("/")[0]
             now = self.state.now()
             made = PullRequest(
@@ -169,6 +170,7 @@ class Seeding:
         """Put a label on a pull request, or take it off."""
         with self.state.lock:
             old = self.state.pulls[repository, number]
+            self.state.account(actor)
             labels = tuple(one for one in old.labels if one != label) + ((label,) if put else ())
             self.state.pulls[repository, number] = replace(old, labels=labels)
             event = LabelEvent(
@@ -189,6 +191,8 @@ class Seeding:
         """A comment, by anybody."""
         with self.state.lock:
             at = created_at or self.state.now()
+            if author is not None:
+                self.state.account(author)
             made = Comment(
                 id=self.state.new_id(),
                 repository=repository,

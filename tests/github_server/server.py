@@ -283,6 +283,7 @@ def _json_object(body: bytes) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(body)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except ValueError:
         raise Refusal(error(400, "Problems parsing JSON")) from None
     if not isinstance(value, dict):

@@ -80,8 +80,8 @@ class Wire(ThreadingHTTPServer):
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-        # Twenty milliseconds: what ending one takes at most.
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True)
+        # Five milliseconds: what ending one takes at most.
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.005,), daemon=True)
         self._thread.start()
 
     @property
