@@ -8,7 +8,7 @@ missing is never a pass, and neither is a run in which nothing was judged, unles
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
@@ -16,7 +16,7 @@ from typing import TypeVar
 from opsdebug_ci.judge.gate import EXIT_FAIL, EXIT_PASS, EXIT_UNSETTLED
 from opsdebug_ci.judge.merged_groups import merged_groups
 from opsdebug_ci.judge.merged_speed import merged_speed
-from opsdebug_ci.model.document import PlanFacts, RunDocument
+from opsdebug_ci.model.document import ObservationDocument, PlanFacts, RunDocument
 from opsdebug_ci.model.gating import case_key, gates, is_judged, possible_endings, unsettled
 from opsdebug_ci.model.judgement import Summary
 from opsdebug_ci.model.publication import Conclusion, ShardOutcome, ShardState
@@ -153,12 +153,14 @@ def _plan(plans: Sequence[PlanFacts | None]) -> PlanFacts | None:
 def _summarised(document: RunDocument, runs: Sequence[RunDocument]) -> RunDocument:
     """The run with what its cases come to, whatever its shards say of themselves."""
     counted = Counter(each.verdict for each in document.observations)
+    merged = merged_groups(runs)
     summary = Summary(
         verdict=Verdict.PASS,
         exit_code=EXIT_PASS,
         counts={str(verdict): counted[verdict] for verdict in Verdict},
-        groups=merged_groups(runs),
+        groups=merged.groups,
     )
+    document = replace(document, observations=tuple(_renamed(document.observations, merged.names)))
     grouped = replace(document, summary=summary)
     gate, doubt = _gate(runs), _doubt(document, runs)
     if gates(grouped, gate) or _regressed(document, gate):
@@ -167,6 +169,13 @@ def _summarised(document: RunDocument, runs: Sequence[RunDocument]) -> RunDocume
         excused = gate is Gate.NEVER and is_judged(document)
         summary = replace(summary, verdict=doubt, exit_code=EXIT_PASS if excused else EXIT_UNSETTLED)
     return replace(document, summary=summary)
+
+
+def _renamed(observations: Iterable[ObservationDocument], names: Mapping[str, str]) -> Iterable[ObservationDocument]:
+    """Failures under the fingerprint of the group they are part of now."""
+    for each in observations:
+        name = None if each.fingerprint is None else names.get(each.fingerprint)
+        yield each if name is None or name == each.fingerprint else replace(each, fingerprint=name)
 
 
 def _gate(runs: Iterable[RunDocument]) -> Gate:

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shard_notation import OBSERVED, cases, divided, known, outcomes, run_of, shard_of
 
+from opsdebug_ci.judge.merged_groups import merged_groups
 from opsdebug_ci.judge.merging import merge
-from opsdebug_ci.model import Gate, Stage
-from opsdebug_ci.model.document import OperatorSource, PlanFacts
+from opsdebug_ci.model import Cause, Gate, Group, Identity, Stage
+from opsdebug_ci.model.document import OperatorSource, PlanFacts, RunDocument
 from opsdebug_ci.model.publication import Conclusion
 
 OPERATORS = ("gelu", "norm", "softmax")
@@ -192,7 +193,7 @@ def test_a_group_is_known_only_where_every_shard_knows_it() -> None:
 def test_a_group_lists_ten_cases_of_all_its_shards() -> None:
     (group,) = merged(divided(cases("gelu:fail*40"), 3)).document.summary.groups
     assert (group.count, len(group.cases), len(set(group.cases))) == (40, 10, 10)
-    assert group.why.startswith("in one of 3 shards: ")
+    assert group.why == ""  # it is about the cases of one shard
 
 
 def test_what_shards_say_beside_their_cases_is_united() -> None:
@@ -210,3 +211,53 @@ def test_what_shards_say_beside_their_cases_is_united() -> None:
 def test_shards_are_put_in_order() -> None:
     shards = divided(cases("gelu:pass*6"), 3)
     assert merged(shards[::-1]).document == merged(shards).document
+
+
+def group_of(name: str, *members: str, **facts: object) -> Group:
+    said = Group(
+        fingerprint=name,
+        cause=Cause.TAIL_MASK,
+        operator="gelu",
+        count=2,
+        cases=(),
+        statement=f"about {name}",
+        members=(name, *members),
+    )
+    return replace(said, **facts)
+
+
+def with_groups(*groups: Group) -> RunDocument:
+    whole = run_of(cases("gelu:pass"))
+    return replace(whole, summary=replace(whole.summary, groups=groups))
+
+
+def test_what_one_shard_saw_together_is_one_cause_for_all() -> None:
+    shards = [with_groups(group_of("a", "b")), with_groups(group_of("c", "b")), with_groups(group_of("d"))]
+    found = merged_groups(shards)
+    assert [(group.fingerprint, group.count, group.members) for group in found.groups] == [
+        ("a", 4, ("a", "b", "c")),
+        ("d", 2, ("d",)),
+    ]
+    assert found.names == {"a": "a", "c": "a", "d": "d"}
+
+
+@pytest.mark.parametrize("apart", [{"operator": "softmax"}, {"umbrella": True}])
+def test_other_operators_and_groups_like_too_many_stay_apart(apart: dict[str, object]) -> None:
+    shards = [with_groups(group_of("a", "b")), with_groups(group_of("c", "b", **apart))]
+    assert len(merged_groups(shards).groups) == 2
+
+
+def test_groups_with_other_first_bad_steps_stay_apart_also_by_way_of_a_third() -> None:
+    first, second = (
+        group_of(name, "b", identity=Identity(operator="gelu", kind="mismatch", cause="tail_mask", node=name))
+        for name in ("x", "y")
+    )
+    shards = [with_groups(first), with_groups(group_of("c", "b")), with_groups(second)]
+    assert [group.count for group in merged_groups(shards).groups] == [4, 2]
+
+
+def test_the_usual_cause_speaks_for_a_group_and_not_its_empty_case() -> None:
+    everywhere = group_of("a", cause=Cause.EXCEPTION, count=25, statement="raises")
+    empty = group_of("a", cause=Cause.EMPTY_OR_ZERO_DIM, count=25, statement="fails where S=0")
+    (group,) = merged_groups([with_groups(empty), with_groups(everywhere)]).groups
+    assert (group.cause, group.statement, group.count) == (Cause.EXCEPTION, "raises", 50)
