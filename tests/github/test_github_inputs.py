@@ -4,7 +4,8 @@ import pytest
 
 from opsdebug_ci.errors import ConfigurationError
 from opsdebug_ci.github.environment import child_environment
-from opsdebug_ci.github.inputs import ActionInputs, read_inputs
+from opsdebug_ci.github.inputs import ActionInputs, Part, read_inputs, read_part
+from opsdebug_ci.model.publication import CommentPolicy
 
 
 def given(**inputs: str) -> ActionInputs:
@@ -29,6 +30,11 @@ def test_nothing_given() -> None:
         annotations=True,
         summary=True,
         working_directory=".",
+        publish=False,
+        comment=CommentPolicy.AUTO,
+        comment_id="default",
+        expected_shards=None,
+        run_id=None,
     )
 
 
@@ -49,6 +55,11 @@ def test_everything_given() -> None:
         annotations="false",
         summary="false",
         working_directory="kernels/ü",
+        publish="true",
+        comment="changes",
+        comment_id="GPU_2.x-a",
+        expected_shards="12",
+        run_id="9876543210",
     ) == ActionInputs(
         stage="full",
         config="conf/ops debug.toml",
@@ -65,6 +76,11 @@ def test_everything_given() -> None:
         annotations=False,
         summary=False,
         working_directory="kernels/ü",
+        publish=True,
+        comment=CommentPolicy.CHANGES,
+        comment_id="GPU_2.x-a",
+        expected_shards=12,
+        run_id=9_876_543_210,
     )
 
 
@@ -107,6 +123,23 @@ def test_everything_given() -> None:
         ("annotations", "yes"),
         ("summary", "1"),
         ("working_directory", "-"),
+        ("publish", "True"),
+        ("publish", "1"),
+        ("comment", "always"),
+        ("comment", "on"),
+        ("comment_id", "a b"),
+        ("comment_id", "x -->"),
+        ("comment_id", "ü"),
+        ("comment_id", "../x"),
+        ("comment_id", "x" * 65),
+        ("expected_shards", "0"),
+        ("expected_shards", "10000"),
+        ("expected_shards", "-1"),
+        ("expected_shards", "1.0"),
+        ("expected_shards", "\u0661"),
+        ("run_id", "0"),
+        ("run_id", "1/artifacts"),
+        ("run_id", "9" * 20),
     ],
 )
 def test_a_value_that_cannot_be_meant_is_refused(name: str, value: str) -> None:
@@ -118,6 +151,27 @@ def test_a_value_that_cannot_be_meant_is_refused(name: str, value: str) -> None:
     assert "docs/action.md" in message
     assert len(message) < 300
     assert message.isascii()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "part"),
+    [
+        ({}, Part(suite="default", shard=1, shards=1, stage="smoke")),
+        (
+            {"comment_id": "gpu", "shard": "2/8", "stage": "full"},
+            Part(suite="gpu", shard=2, shards=8, stage="full"),
+        ),
+        (
+            {"comment_id": "x -->", "shard": "3/2", "stage": "--help", "gate": "sometimes"},
+            Part(suite="default", shard=1, shards=1, stage="smoke"),
+        ),
+        ({"push": "kept"}, None),
+        ({"publish": "true"}, None),
+        ({"publish": "false", "push": " "}, Part(suite="default", shard=1, shards=1, stage="smoke")),
+    ],
+)
+def test_which_part_a_job_runs_can_be_told_whatever_else_is_wrong(inputs: dict[str, str], part: Part | None) -> None:
+    assert read_part({f"OPSDEBUG_INPUT_{name.upper()}": value for name, value in inputs.items()}) == part
 
 
 def test_every_problem_is_told_at_once() -> None:
