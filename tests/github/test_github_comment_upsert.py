@@ -220,6 +220,15 @@ def test_one_that_goes_away_under_the_pen_is_made_anew() -> None:
         assert shown(here) == PASS
 
 
+@pytest.mark.parametrize("looks", [1, 2, 9])
+def test_a_list_that_lags_behind_makes_no_second_comment(looks: int) -> None:
+    with scene() as here:
+        here.server.fail("GET", COMMENTS, answered(Answer(value=[])), first=1, count=1 + looks)
+        assert here.publish(state("1.1")).action is CREATED
+        assert len(here.ours) == 1
+        assert len(here.server.asked("POST")) == 1
+
+
 def test_a_text_that_a_person_edited_is_put_right() -> None:
     with scene() as here:
         here.publish(state("1.1"), [FAIL])

@@ -3,6 +3,9 @@
 GitHub has no way to write only what nobody changed meanwhile. So a writer looks, does the next step, and looks again,
 until there is nothing left to do (`convergence` decides the steps). Decides what is sent, in which order, and how often
 it is begun anew. Deliberately knows nothing of what the comment says.
+
+That ends with one comment and the newest data whatever the order, unless a writer takes longer between a look and its
+next request than others wait before they look again.
 """
 
 from __future__ import annotations
@@ -164,7 +167,6 @@ class _Writer:
         self._did: CommentAction | None = None
         self._last: Comment | None = None
         self._rung = NO_RUNG
-        self._notes: tuple[str, ...] = ()
         self._doubt: GithubAmbiguousError | None = None
 
     def step(self, seen: Seen) -> Step:
@@ -177,12 +179,11 @@ class _Writer:
         for _ in range(ROUNDS):
             step = self.step(seen)
             if not step.texts:
-                self._notes += self._place.remove(seen.duplicates)
-                return self._outcome(step, seen)
+                return self._outcome(step, seen, self._place.remove(seen.duplicates))
             if seen.canonical is None:
                 self._create(step)
             else:
-                self._rewrite(step, seen.canonical, seen.duplicates)
+                self._rewrite(step, seen.canonical)
             seen = self._place.look_again()
             if seen.canonical is None and self._last is not None:
                 seen = seen_among([self._last])  # GitHub's list is behind what it answered
@@ -196,8 +197,8 @@ class _Writer:
             self._doubt = doubt
         self._did = CommentAction.CREATED
 
-    def _rewrite(self, step: Step, canonical: Comment, duplicates: Sequence[Comment]) -> None:
-        """Patch the oldest, then remove the others; nothing is removed where the oldest is gone meanwhile."""
+    def _rewrite(self, step: Step, canonical: Comment) -> None:
+        """Patch the oldest. The others are removed once a look has shown that it holds the newest data."""
         try:
             self._last = self._first_taken(step, lambda body: self._place.rewrite(canonical, body))
         except GithubRefusedError as refusal:
@@ -206,7 +207,6 @@ class _Writer:
             self._last = None
             return
         self._did = self._did or CommentAction.UPDATED
-        self._notes += self._place.remove(duplicates)
 
     def _first_taken(self, step: Step, send: Callable[[str], Comment]) -> Comment:
         """The fullest text that GitHub takes: its true limit is not known."""
@@ -219,21 +219,17 @@ class _Writer:
         self._rung = last.rung
         return send(last.body)
 
-    def _outcome(self, step: Step, seen: Seen) -> CommentOutcome:
+    def _outcome(self, step: Step, seen: Seen, notes: tuple[str, ...]) -> CommentOutcome:
         url = "" if seen.canonical is None else seen.canonical.html_url
-        if step.action is not CommentAction.UNCHANGED:
-            return CommentOutcome(url=url, action=step.action, body_rung=NO_RUNG, notes=self._notes)
-        rung = step.rung if step.rung != NO_RUNG else self._rung
-        return CommentOutcome(url=url, action=self._did or step.action, body_rung=rung, notes=self._notes)
+        did = self._did if step.action is CommentAction.UNCHANGED else None
+        return CommentOutcome(url=url, action=did or step.action, body_rung=step.rung, notes=notes)
 
     def _given_up(self) -> CommentOutcome:
         """There is still something to do: others write without end, or no answer was certain."""
         if self._last is not None:
             note = f"others wrote the comment at the same time; after {ROUNDS} rounds it may not show the newest run"
             action = self._did or CommentAction.UPDATED
-            return CommentOutcome(
-                url=self._last.html_url, action=action, body_rung=self._rung, notes=(*self._notes, note)
-            )
+            return CommentOutcome(url=self._last.html_url, action=action, body_rung=self._rung, notes=(note,))
         if self._doubt is not None:
             raise self._doubt
         raise GithubUnreachableError(
