@@ -245,6 +245,12 @@ def test_a_container_is_used_only_when_it_was_asked_for() -> None:
     )
 
 
+def test_no_path_of_the_machine_around_a_container_is_used() -> None:
+    """`runner.temp`, `github.workspace` and `github.action_path` name places outside of it."""
+    for text in texts(RECIPES["container"]).values():
+        assert re.findall(r"(runner\.(temp|tool_cache)|github\.(workspace|action_path))", text) == []
+
+
 def test_own_machines_come_with_advice() -> None:
     assert "require approval" in texts(RECIPES["own"])["opsdebug.yml"]
     assert "require approval" not in texts(RECIPES["plain"])["opsdebug.yml"]
