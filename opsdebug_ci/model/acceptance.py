@@ -40,6 +40,9 @@ class Acceptance:
     until: str | None = None
     """When it lapses, as `accepted_at`; None: never. Not before it was made."""
 
+    pull_request: int | None = None
+    """Number of the pull request it was accepted on, before it was merged, if it ever was; None: by hand."""
+
     def __post_init__(self) -> None:
         if not self.fingerprint and not self.operator:
             raise _contradiction(self.id, "neither a fingerprint nor an operator", "at least one of them")

@@ -49,6 +49,7 @@ def test_a_maintainer_accepts_what_is_flagged(scene: Story) -> None:
     assert [comment.suite for comment in found.comments] == ["default"]
     (row,) = scene.stored
     assert (row.operator, row.fingerprint, row.commit, row.accepted_by) == ("gelu", None, HEAD, "ada")
+    assert row.pull_request == NUMBER
     assert (row.at, row.until, row.reason) == (said.at, "2026-12-31T00:00:00+00:00", "exact erf costs that")
     assert scene.signs(said) == ["+1"] and scene.replies == []
     assert accepted_commits(scene.store.mirror().root, scene.clock.now) == {"gelu": (HEAD,)}

@@ -152,6 +152,7 @@ def _acceptance(operator: str, instruction: Instruction, request: PersonRequest,
         accepted_at=request.at.isoformat(),
         reason=reason_of(instruction.reason or f"accepted on pull request #{request.number}", "the reason"),
         until=None if until is None else until.isoformat(),
+        pull_request=request.number,
     )
 
 

@@ -55,7 +55,11 @@ _SERIES = f"""
     order by case_id, started_at, id
 """  # noqa: S608 - our own condition
 
-_ACCEPTED = "select operator, accepted_at from accepted(?::timestamptz) where fingerprint is null"
+# NOTE: what is accepted on a pull request says nothing of the default branch, whose runs these are: it may stay away.
+_ACCEPTED = """
+    select operator, max(accepted_at) from in_force(?::timestamptz)
+    where fingerprint is null and pull_request is null group by operator
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +122,7 @@ def stored_series(location: str | os.PathLike[str], machine_key: str) -> Mapping
 
 
 def accepted_levels(location: str | os.PathLike[str], now: datetime) -> Mapping[str, datetime]:
-    """Operator -> when a person last accepted how fast it was, unless that has lapsed; empty without a store."""
+    """Operator -> when a person last accepted by hand how fast it was, unless that lapsed; empty without a store."""
     if not is_store(location):
         return {}
     rows = query(location, _ACCEPTED, (now,)).rows

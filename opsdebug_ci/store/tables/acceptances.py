@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from opsdebug_ci.model.acceptance import Acceptance
-from opsdebug_ci.store.column import INSTANT, TEXT, Column, Row, Table, no_rows
+from opsdebug_ci.store.column import INSTANT, INTEGER, TEXT, Column, Row, Table, no_rows
 
 TABLE = Table(
     name="acceptances",
@@ -30,6 +30,11 @@ TABLE = Table(
             comment="when it lapses; null: never; accepted_at: it withdraws what was accepted of the same before",
             unit="UTC",
         ),
+        Column(
+            name="pull_request",
+            type=INTEGER,
+            comment="number of the pull request it was accepted on; null: by hand, and in older files",
+        ),
     ),
     rows=no_rows,
     of_run=False,
@@ -47,6 +52,7 @@ def row_of(acceptance: Acceptance) -> Row:
         "accepted_at": acceptance.at,
         "reason": acceptance.reason,
         "until": acceptance.end,
+        "pull_request": acceptance.pull_request,
     }
 
 
@@ -62,6 +68,7 @@ def read_acceptance(row: Row) -> Acceptance:
         accepted_at=_text(row["accepted_at"]),
         reason=row["reason"],
         until=None if until is None else _text(until),
+        pull_request=row.get("pull_request"),
     )
 
 
