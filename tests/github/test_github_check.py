@@ -364,6 +364,27 @@ def test_nothing_is_sent_empty() -> None:
         assert check.annotations[0]["message"] == "no message" and "title" not in check.annotations[0]
 
 
+@pytest.mark.parametrize(
+    "effect", [outage(502, acted=True), outage(502), reset(acted=True), reset(), garbled()], ids=lambda one: one.name
+)
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_an_answer_that_is_lost_repeats_no_annotation(effect: Effect, first: int) -> None:
+    with scene() as here:
+        here.server.fail("PATCH", ONE_CHECK, effect, first=first)
+        check = told(here, *(at(line + 1) for line in range(120)))
+        assert [one["start_line"] for one in check.annotations] == list(range(1, 121))
+        assert (check.status, check.conclusion) == ("completed", "failure")
+
+
+def test_a_server_that_takes_no_annotations_takes_the_conclusion() -> None:
+    with scene() as here:
+        check = opened(here, "1.1")
+        here.server.fail("PATCH", ONE_CHECK, outage(502), count=3)
+        (note,) = check.complete(Conclusion.FAIL, "t", "s", [at(1)])
+        assert note.startswith("annotations were not taken, so the check has none or not all: PATCH ")
+        assert [(one.conclusion, one.annotations) for one in stored(here)] == [("failure", ())]
+
+
 def test_annotations_that_are_refused_cost_the_annotations_only() -> None:
     refused = Answer(status=422, value={"message": "Invalid request.", "documentation_url": "https://docs"})
     with scene() as here:

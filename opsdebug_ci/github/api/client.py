@@ -71,10 +71,8 @@ class Request:
     body: Mapping[str, object] | None = None
     """Sent as JSON; None: nothing."""
 
-    @property
-    def once(self) -> bool:
-        """It may not be obeyed twice."""
-        return self.verb == "POST"
+    once: bool = False
+    """It may not be obeyed twice."""
 
 
 @final
@@ -114,14 +112,20 @@ class Client:
         )
 
     def post(self, path: str, kind: type[Value], body: Mapping[str, object]) -> Value:
+        return self._once("POST", path, kind, body)
+
+    def _once(self, verb: str, path: str, kind: type[Value], body: Mapping[str, object]) -> Value:
         try:
             return self._ask(
-                Request(verb="POST", path=path, body=body), lambda reply: read_value(reply.body, kind, f"POST {path}")
+                Request(verb=verb, path=path, body=body, once=True),
+                lambda reply: read_value(reply.body, kind, f"{verb} {path}"),
             )
         except GithubAnswerError as error:
-            raise _ambiguous("POST", path, f"another answer than wanted ({error.message})") from None
+            raise _ambiguous(verb, path, f"another answer than wanted ({error.message})") from None
 
-    def patch(self, path: str, kind: type[Value], body: Mapping[str, object]) -> Value:
+    def patch(self, path: str, kind: type[Value], body: Mapping[str, object], *, once: bool = False) -> Value:
+        if once:
+            return self._once("PATCH", path, kind, body)
         request = Request(verb="PATCH", path=path, body=body)
         return self._ask(request, lambda reply: read_value(reply.body, kind, f"PATCH {path}"))
 
@@ -165,7 +169,6 @@ class Client:
             send: sends it once; None: as it is.
         """
         _check_path(request.path)
-        limits = 0
         for attempt in itertools.count():
             started_s = self._clock.monotonic_s()
             outcome = send(request) if send else self._send(request, self._answer_bounds)[0]
@@ -175,13 +178,12 @@ class Client:
                     return value
                 outcome = value
             self._patience.charge(self._clock.monotonic_s() - started_s)
-            wait_s, why = self._wait_of(request, outcome, attempt, limits)
-            limits += isinstance(outcome, Reply) and is_limit(outcome)
+            wait_s, why = self._wait_of(request, outcome, attempt)
             if not self._patience.wait(wait_s):
                 raise self._unreachable(request, why, attempt + 1, wait_s)
         raise InternalError("counting ended")
 
-    def _wait_of(self, request: Request, outcome: Reply | Lost, attempt: int, limits: int) -> tuple[float, str]:
+    def _wait_of(self, request: Request, outcome: Reply | Lost, attempt: int) -> tuple[float, str]:
         """How long to wait before it is sent again, and why; raises if it may not be."""
         what = f"{request.verb} {self._redaction.one_line(request.path)}"
         if isinstance(outcome, Lost):
@@ -193,7 +195,7 @@ class Client:
                 raise GithubAnswerError(f"{what}: got {outcome.reason}; wanted an answer that can be read")
             return self._patience.growing_s(attempt), outcome.reason
         if is_limit(outcome):
-            return self._patience.limit_s(outcome, limits), f"HTTP {outcome.status}, too many requests"
+            return self._patience.limit_s(outcome, attempt), f"HTTP {outcome.status}, too many requests"
         if outcome.status < 500 and outcome.status != 408:
             raise refusal(request.verb, request.path, outcome, self._redaction)
         if request.once:

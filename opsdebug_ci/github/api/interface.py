@@ -47,8 +47,18 @@ class Api(Protocol):
             GithubAmbiguousError: it may have been created, and may not.
         """
 
-    def patch(self, path: str, kind: type[Value], body: Mapping[str, object]) -> Value:
-        """Change something to be as `body` says."""
+    def patch(self, path: str, kind: type[Value], body: Mapping[str, object], *, once: bool = False) -> Value:
+        """Change something to be as `body` says.
+
+        Args:
+            path: as above.
+            kind: of what it is then.
+            body: what changes.
+            once: sent as a POST is: for what is added to what there is, as annotations of a check are.
+
+        Raises:
+            GithubAmbiguousError: with `once`, as of a POST.
+        """
 
     def delete(self, path: str) -> None:
         """Remove something; it being gone already is as good."""

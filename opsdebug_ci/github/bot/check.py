@@ -42,8 +42,9 @@ NIGHTLY_INCOMPLETE = "neutral"
 OPENED = ("opsdebug", "The results are being put together.")
 """Title and summary until there are others."""
 
-OPENINGS = 3
-"""Times it is tried to open one, while no answer tells whether there is one."""
+TRIES = 3
+"""Of what may not be done twice, while no answer tells whether it was done. Each look in between waits until the server
+answers again, so more tries would not wait longer."""
 
 _UNPROCESSABLE = 422
 _NOT_OURS = (403, 404)
@@ -179,19 +180,19 @@ class Check:
         left = output.annotations[_told(self._run) :]  # told before by the same run, in the same order
         try:
             self._send(output, shown, left)
-        except GithubRefusedError as refusal:
-            if refusal.status != _UNPROCESSABLE or not left:
+        except (GithubRefusedError, GithubAmbiguousError) as error:
+            if not left or (isinstance(error, GithubRefusedError) and error.status != _UNPROCESSABLE):
                 raise
             self._send(output, shown, ())
-            return (f"annotations were not taken, so the check has none or not all: {refusal.message}",)
+            return (f"annotations were not taken, so the check has none or not all: {error.message}",)
         return ()
 
     def _send(self, output: Output, conclusion: str, annotations: Sequence[Mapping[str, object]]) -> None:
         batches = [annotations[start : start + BATCH] for start in range(0, len(annotations), BATCH)] or [()]
         for batch in batches[:-1]:
-            self._run = self._commit.change(self._run, {"output": output.body(batch)})
+            self._run = self._commit.add(self._run, {"output": output.body(batch)}, len(batch))
         closing = {"status": "completed", "conclusion": conclusion, "output": output.body(batches[-1])}
-        self._run = self._commit.change(self._run, closing)
+        self._run = self._commit.add(self._run, closing, len(batches[-1]))
         self._closed = True
 
     def __enter__(self) -> Check:
@@ -255,11 +256,26 @@ class _Commit:
         """`check` as `body` says."""
         return self.api.patch(f"/repos/{self.repository}/check-runs/{check.id}", CheckRun, body)
 
+    def add(self, check: CheckRun, body: Mapping[str, object], count: int) -> CheckRun:
+        """`check` as `body` says, which has so many annotations. GitHub would add those again that are sent again, so
+        where no answer tells, the check does."""
+        if count == 0:
+            return self.change(check, body)
+        path = f"/repos/{self.repository}/check-runs/{check.id}"
+        for _ in range(TRIES - 1):
+            try:
+                return self.api.patch(path, CheckRun, body, once=True)
+            except GithubAmbiguousError:
+                now = self.api.get(path, CheckRun)
+            if _told(now) >= _told(check) + count:
+                return now
+        return self.api.patch(path, CheckRun, body, once=True)
+
     def open(self, opening: Mapping[str, object], identity: CheckIdentity) -> CheckRun:
         """A new one. Where the answer leaves open whether there is one now, the list tells."""
         body = {"name": self.name, "head_sha": self.commit, **opening}
         path = f"/repos/{self.repository}/check-runs"
-        for _ in range(OPENINGS - 1):
+        for _ in range(TRIES - 1):
             try:
                 return self.api.post(path, CheckRun, body)
             except GithubAmbiguousError:
