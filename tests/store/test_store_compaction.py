@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -84,7 +85,12 @@ def test_a_pack_grows_month_by_month_until_it_is_large(tmp_path: Path) -> None:
         {"pack-20261130-aa-0000"},
     )
     store.append_all([run_document("add:pass", f"last{number}") for number in range(2)])
-    small = CompactionRules(fewest=2, most_bytes=110_000)
+    weights = Counter({"last0.parquet": 0, "last1.parquet": 0})
+    for entry in store.backend.entries():
+        weights[entry.path.rpartition("/")[2]] += entry.size_bytes
+    # both runs fit into one pack; the pack that is there is larger than half of that
+    small = CompactionRules(fewest=2, most_bytes=weights["last0.parquet"] + weights["last1.parquet"] + 1000)
+    assert 2 * weights["pack-20261130-bb-0000.parquet"] > small.most_bytes
     assert compact(store.backend, today=TODAY, entropy="cc", rules=small).runs == 2
     assert sorted(take_inventory(tmp_path).contents.heads) == ["pack-20261130-bb-0000", "pack-20261130-cc-0000"]
 
