@@ -58,14 +58,22 @@ fi
 control=$work/venv/bin/python
 [[ -x $control ]] || control=$work/venv/Scripts/python.exe
 
-# (4) From a copy, since a build writes beside the sources; from its own directory, so that nothing else is importable.
+# (4) A job that only tells what others found needs neither arrays nor a database, and somebody waits for its comment.
+# From a copy, since a build writes beside the sources; from its own directory, so that nothing else is importable.
 mkdir "$work/source"
 for name in opsdebug_ci pyproject.toml README.md LICENSE; do
   if [[ -e $GITHUB_ACTION_PATH/$name ]]; then cp -R "$GITHUB_ACTION_PATH/$name" "$work/source/"; fi
 done
 options=(--disable-pip-version-check --no-input --no-compile --quiet)
 if [[ -n $wheelhouse ]]; then options+=(--no-index --find-links "$wheelhouse"); fi
-if ! (CDPATH='' cd -- "$work/source" && isolated "$control" -I -m pip install "${options[@]}" .) >> "$log" 2>&1; then
+install() { (CDPATH='' cd -- "$work/source" && isolated "$control" -I -m pip install "${options[@]}" "$@") >> "$log" 2>&1; }
+installed=true
+if [[ ${OPSDEBUG_INPUT_PUBLISH:-} == true && -z ${OPSDEBUG_INPUT_STORE:-} ]]; then
+  { install --requirement "$GITHUB_ACTION_PATH/.github/action/publish.txt" && install --no-deps .; } || installed=false
+else
+  install . || installed=false
+fi
+if [[ $installed == false ]]; then
   stop="opsdebug_${RANDOM}${RANDOM}${RANDOM}${RANDOM}"
   printf '::stop-commands::%s\n' "$stop"
   tail -n 40 "$log"

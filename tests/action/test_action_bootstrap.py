@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -130,3 +131,29 @@ def test_a_wheelhouse_that_is_none(set_up: SetUp, value: str) -> None:
 def test_a_temporary_directory_that_is_none(set_up: SetUp, tmp_path: Path) -> None:
     assert set_up.run(RUNNER_TEMP=str(tmp_path / "none")) == 3
     assert "where nothing can be written; wanted a writable directory" in set_up.error
+
+
+PROJECT, PUBLISH = ROOT / "pyproject.toml", ROOT / ".github/action/publish.txt"
+
+
+def test_a_job_that_publishes_gets_a_part_of_the_dependencies() -> None:
+    listed = re.search(r"^dependencies = \[$(.*?)^\]$", PROJECT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert listed
+    every = re.findall(r'^    "(.*)",$', listed[1], re.MULTILINE)
+    wanted = [line for line in PUBLISH.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert wanted
+    assert set(wanted) < set(every)
+
+
+def test_publishing_imports_nothing_beyond_that_part(tmp_path: Path) -> None:
+    """In a process of its own: what the command imports to look at an empty directory is what it imports for any."""
+    names = {re.split(r"[>=; ]", line)[0].lower() for line in PUBLISH.read_text(encoding="utf-8").splitlines()}
+    kept_out = sorted({"numpy", "duckdb", "pyarrow", "mpmath"} - names)
+    words = (
+        "import sys\n"
+        "from opsdebug_ci.cli import outcome\n"
+        f"code = outcome(['publish', '--dry-run', '--from', {str(tmp_path)!r}])\n"
+        f"print(code, [name for name in {kept_out!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1:] == ["4 []"], done.stderr
