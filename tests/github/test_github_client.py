@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import parse_qsl
 
 import pytest
 from scripted_github import TOKEN, Clock, answer, client_of, cut, raw, scripted
@@ -104,9 +105,9 @@ def test_pages_are_counted_and_addresses_of_the_server_are_not_followed() -> Non
         client = client_of(server)
         found = client.pages(PATH, Comment, {"since": "2026"})
         assert [one.id for one in found] == list(range(141))
-        assert [line.split("?")[1] for line in server.lines] == [
-            "page=1&per_page=100&since=2026",
-            "page=2&per_page=100&since=2026",
+        assert [dict(parse_qsl(line.split("?")[1])) for line in server.lines] == [
+            {"since": "2026", "per_page": "100", "page": "1"},
+            {"since": "2026", "per_page": "100", "page": "2"},
         ]
         assert client.calls == 2
 

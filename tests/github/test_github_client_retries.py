@@ -6,9 +6,11 @@ import email.utils
 import socket
 from collections.abc import Callable
 
-import github
 import pytest
+from github.Auth import Token
+from github.GithubException import GithubException
 from github.GithubRetry import GithubRetry
+from github.Requester import Requester
 from scripted_github import Clock, Step, answer, client_of, cut, dribble, raw, reset, scripted, silence
 
 from opsdebug_ci.errors import GithubAmbiguousError, GithubRefusedError, GithubUnreachableError
@@ -147,18 +149,20 @@ def test_pygithub_does_not_wait_and_ask_by_itself() -> None:
 
 def test_the_server_notices_a_post_that_is_sent_again() -> None:
     """What PyGithub does when it is left alone; so the tests above would see it."""
-    fault = answer(502, {}, keep=False)
+    fault = answer(502, {})
     with scripted(fault, fault, fault) as server:
-        retry = GithubRetry(total=2, backoff_factor=0)
-        alone = github.Github(
-            auth=github.Auth.Token("x"),
+        alone = Requester(
+            auth=Token("x"),
             base_url=server.url,
-            retry=retry,
-            seconds_between_requests=None,
-            seconds_between_writes=None,
+            timeout=5,
+            user_agent="x",
+            per_page=1,
+            verify=True,
+            retry=GithubRetry(total=2, backoff_factor=0),
+            pool_size=None,
         )
-        with pytest.raises((github.GithubException, OSError)):
-            alone.requester.requestJsonAndCheck("POST", "/x", input={"a": 1})
+        with pytest.raises((GithubException, OSError)):
+            alone.requestJsonAndCheck("POST", "/x", input={"a": 1})
         alone.close()
         assert server.lines == ["POST /api/v3/x"] * 3
 
@@ -189,6 +193,16 @@ def test_faults_before_it_do_not_make_the_wait_for_a_limit_longer() -> None:
     with scripted(*[answer(502, {})] * 4, answer(429, {}), answer(502, {}), answer(200, ADA)) as server:
         CALLS["GET"](client_of(server, clock))
     assert clock.sleeps == [0.5, 1.0, 2.0, 4.0, 60.0, 16.0]
+
+
+def test_a_limit_that_names_a_time_does_not_make_the_wait_for_another_longer() -> None:
+    clock = Clock()
+    named = answer(429, {}, retry_after="3")
+    with scripted(named, named, answer(429, {}), answer(200, ADA), answer(429, {}), answer(200, ADA)) as server:
+        client = client_of(server, clock)
+        CALLS["GET"](client)
+        CALLS["PATCH"](client)
+    assert clock.sleeps == [3.0, 3.0, 60.0, 120.0], "the account's second that names none, though another request's"
 
 
 def test_nobody_comes_back_sooner_than_asked_nor_all_at_once() -> None:

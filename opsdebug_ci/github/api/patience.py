@@ -80,6 +80,7 @@ class Patience:
         self._clock = clock
         self.budget_s = budget_s
         self.spent_s = 0.0
+        self._unnamed = 0
 
     def charge(self, seconds: float) -> None:
         """Count time that a failed try took."""
@@ -98,7 +99,7 @@ class Patience:
         full = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(attempt, 10))  # 2**10 is beyond the longest wait
         return full * (0.5 + 0.5 * self._clock.jitter())
 
-    def limit_s(self, reply: Reply, limits: int) -> float:
+    def limit_s(self, reply: Reply, attempt: int) -> float:
         """Wait that a limit asks for.
 
         In the order of GitHub's documentation: `Retry-After`, then the reset of a used-up hour, then a minute and
@@ -106,12 +107,13 @@ class Patience:
 
         Args:
             reply: for which `is_limit` holds.
-            limits: met before by the same request.
+            attempt: which failed try it is the answer to, from 0.
         """
         asked = self._asked_s(reply)
         if asked is None:
-            asked = UNNAMED_LIMIT_S * 2.0 ** min(limits, 10)
-        return max(asked + self._clock.jitter() * FIRST_WAIT_S, self.growing_s(limits))
+            asked = UNNAMED_LIMIT_S * 2.0 ** min(self._unnamed, 10)
+            self._unnamed += 1  # of the account, not of one request
+        return max(asked + self._clock.jitter() * FIRST_WAIT_S, self.growing_s(attempt))
 
     def _asked_s(self, reply: Reply) -> float | None:
         after = _seconds(reply.headers.get("retry-after", ""))
