@@ -7,7 +7,7 @@ a shell line; the checks keep a value from being read as an option, and a mistak
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opsdebug_ci.errors import ConfigurationError
@@ -163,11 +163,15 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
         run_id=_number(value("run-id", _RUN.fullmatch, "the number of a run")),
         workflow=value("workflow", _WORKFLOW.fullmatch, "a file, e.g. `.github/workflows/opsdebug.yml`"),
     )
+    _check(problems)
+    return inputs
+
+
+def _check(problems: Sequence[str]) -> None:
     if problems:
         raise ConfigurationError(
             "; ".join(problems), next_step="correct the `with:` block of this step; docs/action.md lists every input"
         )
-    return inputs
 
 
 def read_part(environ: Mapping[str, str]) -> Part | None:

@@ -98,12 +98,12 @@ def replay_all(
     notes = tuple(_notes(wanted, replayed, memory))
     bundles = sorted(entry.sha256 for entry in distinct)
     plan = plan_facts(selection, configuration.gate, revision, bundles, mine=len(wanted))
-    told = document(record, judgements, summary, fingerprints={}, notes=notes, plan=plan)
+    told = document(record, judgements, summary, fingerprints={}, notes=notes)
     observations = tuple(
         replace(observation, bundle=item.entry.sha256, fingerprint=item.fingerprint)
         for observation, item in zip(told.observations, replayed, strict=True)
     )
-    return replace(told, observations=observations)
+    return replace(told, observations=observations, plan=plan)
 
 
 def check_selection(selection: Selection) -> None:

@@ -79,10 +79,7 @@ def verify(
     """
     began = start(world)
     attempt = attempt or Attempt(budget=Budget.begin("correctness", selection.budget_s, world.monotonic_ns))
-    selected = select(bench.catalogue.operators, selection.patterns)
-    untouched = _untouched(selection, bench.catalogue.operators, configuration)
-    left_out = tuple(operator.name for operator in selected if operator.name in untouched)
-    wanted = [operator for operator in selected if operator.name not in untouched]
+    wanted, left_out = _parted(selection, bench, configuration)
     whole = _planned(selection, wanted, bench)
     planned = _mine(selection, whole)
     judged = _judged(selection, planned, wanted, bench, world, attempt)
@@ -91,7 +88,7 @@ def verify(
     if left_out and not wanted:
         summary = _nothing_to_do(summary)
     record = run_record(selection.stage, bench, configuration, world, began=began, revision=revision, ci=ci)
-    return document(
+    documented = document(
         record,
         told.judgements,
         summary,
@@ -102,8 +99,19 @@ def verify(
         sources=_sources(wanted, configuration.root),
         notes=(*attempt.told(len(judged), len(planned)), *told.notes),
         baseline=baseline.known.commit,
-        plan=plan_facts(selection, baseline.gate, revision, [item.case.id for item in whole], mine=len(planned)),
     )
+    ids = [item.case.id for item in whole]
+    return replace(documented, plan=plan_facts(selection, baseline.gate, revision, ids, mine=len(planned)))
+
+
+def _parted(
+    selection: Selection, bench: Workbench, configuration: Configuration
+) -> tuple[list[OperatorDescription], tuple[str, ...]]:
+    """Operators to verify, and the names of those that the change cannot have touched."""
+    selected = select(bench.catalogue.operators, selection.patterns)
+    untouched = _untouched(selection, bench.catalogue.operators, configuration)
+    wanted = [operator for operator in selected if operator.name not in untouched]
+    return wanted, tuple(operator.name for operator in selected if operator.name in untouched)
 
 
 def _diagnosed(

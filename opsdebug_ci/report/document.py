@@ -15,7 +15,6 @@ from opsdebug_ci.model.document import (
     ObservationDocument,
     OperatorSource,
     OutputDocument,
-    PlanFacts,
     RunDocument,
     TimingDocument,
 )
@@ -47,7 +46,6 @@ def document(
     sources: tuple[OperatorSource, ...] = (),
     notes: tuple[str, ...] = (),
     baseline: str | None = None,
-    plan: PlanFacts | None = None,
 ) -> RunDocument:
     """The document of a run.
 
@@ -62,7 +60,6 @@ def document(
         sources: where operators are defined.
         notes: what a reader must know beside the cases.
         baseline: commit compared with, when there was one.
-        plan: what was planned before the run was divided; None: its cases were picked by hand.
     """
     return RunDocument(
         schema=RUN_SCHEMA,
@@ -76,7 +73,6 @@ def document(
         unavailable=unavailable,
         sources=sources,
         notes=notes,
-        plan=plan,
     )
 
 

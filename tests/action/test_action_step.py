@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from opsdebug_ci.github.artifacts.shard_json import read_shard
 from opsdebug_ci.model import (
     Blame,
     CaseDocument,
@@ -30,6 +31,7 @@ from opsdebug_ci.model import (
     Summary,
     Verdict,
 )
+from opsdebug_ci.model.shard import SHARD_FILE, ShardDocument
 from opsdebug_ci.pipeline.action import run_action
 from opsdebug_ci.report import encode
 
@@ -98,6 +100,7 @@ def document(verdict: Verdict, workspace: Path, name: str = "gelu") -> bytes:
             observations=(observation,),
             summary=Summary(verdict=verdict, exit_code=code, counts={str(verdict): 1}, groups=()),
             next=(),
+            stage="smoke",
             sources=(OperatorSource(operator=name, file=str(workspace / "kernels/gelu.py"), line=3),),
         )
     )
@@ -177,6 +180,52 @@ def test_a_passing_run(job: Job) -> None:
     assert summary
     assert (job.root / "step_summary").read_text(encoding="utf-8") == summary
     assert job.commands == []
+
+
+def left(job: Job) -> ShardDocument:
+    """What the job leaves for the one that tells, as that one reads it."""
+    [path] = Path(job.outputs["artifact-path"]).iterdir()
+    assert path.name == SHARD_FILE
+    return read_shard(path.read_bytes())
+
+
+def test_a_run_is_left_for_the_job_that_tells(job: Job) -> None:
+    assert job.step(job.ends_with(document(Verdict.FAIL, job.workspace), 1), shard="2/3") == 1
+    assert job.outputs["artifact-name"] == "opsdebug-v1-a1-s2of3"
+    assert Path(job.outputs["artifact-path"]).is_relative_to(job.root / "temp")
+    shard = left(job)
+    assert (shard.shard, shard.shards, shard.exit_code, shard.error) == (2, 3, 1, "")
+    assert shard.run is not None and [source.file for source in shard.run.sources] == ["kernels/gelu.py"]
+
+
+@pytest.mark.parametrize(
+    ("script", "inputs", "code", "error"),
+    [
+        ("raise SystemExit('no torch')", {}, 70, "opsdebug: internal: internal error: `opsdebug ci` ended with 1"),
+        ("import sys\nsys.stderr.write('no torch')\nraise SystemExit(3)", {}, 3, "opsdebug ended with 3: no torch"),
+        ("raise SystemExit(70)", {}, 70, "opsdebug ended with 70: the run ended without a word"),
+        ("", {"gate": "sometimes"}, 2, "opsdebug: configuration: `gate` is 'sometimes'; wanted one of"),
+        ("", {"working_directory": "gone"}, 2, "opsdebug: usage: `working-directory` is 'gone'"),
+    ],
+)
+def test_a_stage_without_a_run_leaves_why(job: Job, script: str, inputs: dict[str, str], code: int, error: str) -> None:
+    assert job.step(script, **inputs) == code
+    shard = left(job)
+    assert (shard.run, shard.exit_code) == (None, code)
+    assert shard.error.startswith(error)
+    assert job.outputs["artifact-name"] == "opsdebug-v1-a1-s1of1"
+
+
+def test_where_bundles_are_is_an_output(job: Job) -> None:
+    script = job.ends_with(document(Verdict.PASS, job.workspace), 0)
+    assert job.step(script) == 0
+    assert job.outputs["bundle-dir"] == ""
+    place = job.workspace / ".opsdebug" / "bundles"
+    (place / "ab").mkdir(parents=True)
+    (place / "ab" / f"{'ab' * 32}.opsbundle").write_bytes(b"x")
+    (job.root / "output").unlink()
+    assert job.step(script) == 0
+    assert job.outputs["bundle-dir"] == str(place)
 
 
 def test_a_failing_run_is_told_everywhere_before_the_step_fails(job: Job) -> None:

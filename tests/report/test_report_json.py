@@ -95,3 +95,7 @@ def test_next_step_when_nothing_failed(judgements, stage, command):
     document = run_document(judgements, stage=stage)
     assert document.next == (command,)
     assert document.stage == (None if stage is Stage.RUN else "smoke")
+
+
+def test_committed_schema_of_what_a_job_leaves_is_the_derived_one():
+    assert COMMITTED.with_name("opsdebug.shard.1.json").read_text() == schema_text("opsdebug.shard/1")

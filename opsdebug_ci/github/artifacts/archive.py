@@ -46,9 +46,17 @@ class _Entry:
     """What the directory says of the file."""
 
     method: int
+    """How it is packed: STORED or DEFLATED."""
+
     crc: int
+    """CRC-32 of what was packed."""
+
     packed: int
+    """Bytes as they are packed."""
+
     size: int
+    """Bytes that come out."""
+
     end: int
     """Where the directory begins; the file ends before it."""
 

@@ -20,7 +20,7 @@ MOST_SHARDS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenShard:
-    """An artifact to read."""
+    """An artifact of ours."""
 
     name: ArtifactName
     """What its name says: the only shard that it may be."""
@@ -46,14 +46,6 @@ class Chosen:
     """Why it cannot be told which shards there are; empty: it can."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Named:
-    """An artifact of ours."""
-
-    name: ArtifactName
-    artifact: Artifact
-
-
 def chosen(artifacts: Sequence[Artifact], *, suite: str, attempt: int, expected: int | None) -> Chosen:
     """Choose among the artifacts of one run.
 
@@ -63,7 +55,7 @@ def chosen(artifacts: Sequence[Artifact], *, suite: str, attempt: int, expected:
         attempt: attempt of the run that is told; what later ones uploaded is passed over.
         expected: how many shards were planned, by whoever set up the workflow; None: by the largest of the names.
     """
-    named = [_Named(name=name, artifact=each) for each in artifacts if (name := parse(each.name)) is not None]
+    named = [ChosenShard(name=name, artifact=each) for each in artifacts if (name := parse(each.name)) is not None]
     mine = [each for each in named if each.name.suite == suite and each.name.attempt <= attempt]
     planned = expected if expected is not None else max((each.name.shards for each in mine), default=0)
     if not planned:
@@ -81,7 +73,7 @@ def chosen(artifacts: Sequence[Artifact], *, suite: str, attempt: int, expected:
     )
 
 
-def _of_shard(shard: int, mine: Iterable[_Named], planned: int) -> ChosenShard | ShardOutcome:
+def _of_shard(shard: int, mine: Iterable[ChosenShard], planned: int) -> ChosenShard | ShardOutcome:
     candidates = [each for each in mine if each.name.shard == shard]
     if not candidates:
         return ShardOutcome(shard=shard, state=ShardState.MISSING, reason="its job has uploaded nothing")
@@ -90,10 +82,10 @@ def _of_shard(shard: int, mine: Iterable[_Named], planned: int) -> ChosenShard |
     problem = _problem(latest, planned)
     if problem:
         return ShardOutcome(shard=shard, state=ShardState.REJECTED, reason=problem)
-    return ChosenShard(name=latest[0].name, artifact=latest[0].artifact)
+    return latest[0]
 
 
-def _problem(latest: Sequence[_Named], planned: int) -> str:
+def _problem(latest: Sequence[ChosenShard], planned: int) -> str:
     """Why the newest attempt of a shard is not read; empty: it is."""
     name, artifact = latest[0].name, latest[0].artifact
     others = sorted({each.name.shards for each in latest} - {planned})
