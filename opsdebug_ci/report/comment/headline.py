@@ -112,9 +112,10 @@ def _nothing(publication: Publication) -> str:
 
 def _operators(groups: tuple[Group, ...]) -> str:
     """`softmax (tail_mask)`: with its causes where the operator has few."""
-    causes = {operator: [str(g.cause) for g in groups if g.operator == operator] for operator in _named(groups)}
-    words = [f"{name(operator)} ({listed(list(dict.fromkeys(found)))})" for operator, found in causes.items()]
-    return listed(words)
+    causes: dict[str, dict[str, None]] = {}  # in one pass: a stranger's run may have thousands
+    for group in groups:
+        causes.setdefault(group.operator, {})[str(group.cause)] = None
+    return listed([f"{name(operator)} ({listed(list(found))})" for operator, found in causes.items()])
 
 
 def _named(groups: tuple[Group, ...]) -> tuple[str, ...]:
