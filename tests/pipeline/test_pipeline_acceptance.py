@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
+from pipeline_notation import repository
 from pipeline_speed import arm, comparison, comparison_run
 
 from opsdebug_ci.github import Event
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.speed import Comparing, SpeedVerdict
 from opsdebug_ci.pipeline.acceptance import Ancestry, needing_person
+from opsdebug_ci.plan.commit_order import is_within, parents_of
 
 HISTORY: Mapping[str, tuple[str, ...]] = {
     "oldest": (),
@@ -135,3 +139,30 @@ def test_each_operator_is_told_once_and_only_when_it_regressed() -> None:
     )
     assert needing_person(PerformanceDocument(comparison=run), {}, BY_HAND, ANCESTRY) == ("softmax",)
     assert needing_person(PerformanceDocument(), {}, BY_HAND, ANCESTRY) == ()
+
+
+def test_over_real_commits_the_merge_of_a_pull_request_is_covered_and_a_push_is_not(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    made = repository(tmp_path / "made", add="x + y")
+    git, base = made.git, made.commit()
+    git("switch", "--quiet", "--create", "topic")
+    (made.directory / "change.txt").write_text("one")
+    accepted = made.commit()
+    (made.directory / "change.txt").write_text("two")
+    pushed = made.commit()
+    tests = {}
+    for head in (accepted, pushed):
+        git("switch", "--quiet", "--detach", base)
+        git("merge", "--quiet", "--no-ff", "--message=test", head)
+        tests[head] = git("rev-parse", "HEAD")
+    git("switch", "--quiet", "--create", "shown")
+    git("clone", "--quiet", "--depth=2", f"file://{made.directory}", str(tmp_path / "shallow"))
+    for root in (made.directory, tmp_path / "shallow"):
+        known = Ancestry(within=partial(is_within, root), parents=partial(parents_of, root))
+        left = {}
+        for head, test in tests.items():
+            event = replace(PULL, head_commit=head, base_commit=base)
+            run = comparison_run((arm("base", base), arm("head", test)), (comparison("add", SpeedVerdict.REGRESSED),))
+            left[head] = needing_person(PerformanceDocument(comparison=run), {"add": (accepted,)}, event, known)
+        # the shallow clone knows the merge of the push alone
+        assert left == {accepted: () if root == made.directory else ("add",), pushed: ("add",)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from opsdebug_ci.errors import GithubAnswerError
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.records import Comment
 from opsdebug_ci.github.bot.author import Author, wrote
@@ -52,18 +53,25 @@ def told_comments(api: Api, repository: str, number: int, author: Author) -> tup
 
 def _since(state: CommentState, comments: list[Comment]) -> datetime:
     """When the newest of them was changed, but for changes that only told what a person accepted."""
-    changed = max(instant_of(comment.updated_at) for comment in comments)
-    if not state.reported_at or len(comments) > 1:
-        return changed
+    changed = max(_changed(comment) for comment in comments)
+    reported = instant_of(state.reported_at) if len(comments) == 1 else None
+    return changed if reported is None else min(changed, reported)
+
+
+def _changed(comment: Comment) -> datetime:
+    changed = instant_of(comment.updated_at)
+    if changed is None:
+        raise GithubAnswerError(
+            f"comment {comment.id} was changed at {comment.updated_at[:40]!r}; wanted an instant in ISO 8601",
+            next_step="try again; if it stays so, the server is not GitHub's",
+        )
+    return changed
+
+
+def instant_of(text: str) -> datetime | None:
+    """An instant as GitHub writes it; None where it is none, or has no distance from UTC."""
     try:
-        return min(changed, instant_of(state.reported_at))
+        instant = datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.10 does not read the suffix `Z`
     except ValueError:
-        return changed
-
-
-def instant_of(text: str) -> datetime:
-    """An instant as GitHub writes it. Raises ValueError where it is none, or has no distance from UTC."""
-    instant = datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.10 does not read the suffix `Z`
-    if instant.tzinfo is None:
-        raise ValueError(f"{text!r} has no distance from UTC")
-    return instant
+        return None
+    return None if instant.tzinfo is None else instant
