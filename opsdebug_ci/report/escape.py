@@ -34,7 +34,7 @@ _BREAKS = tuple(
         r"(?<=:)(?=[:/])",  # addresses; workflow commands
         r"(?<=\bwww)(?=\.)",
         r"(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
-        r"(?<=:)(?=[\w+-]+:)",  # :tada:
+        r"(?<=:)(?=[\w+-]+(?::|$))",  # :tada:, whose second colon may be ours
     )
 )
 """Where a zero-width space stops GitHub from making a link, or a picture of a name."""

@@ -150,8 +150,20 @@ def known_only() -> Publication:
 
 
 def many(number: int = 5_000, name: str = "op{}") -> Publication:
-    """As many causes, each of its own operator."""
-    return publication(run_document([judged(raised(), operator=name.format(i)) for i in range(number)]), "fail")
+    """As many causes, each of its own operator: copies of one, since grouping them is not what is looked at."""
+    one = run_document([judged(raised(), operator=name.format(0))])
+    group, observation = one.summary.groups[0], one.observations[0]
+    names = [name.format(i) for i in range(number)]
+    groups = tuple(
+        replace(group, fingerprint=f"v2:{i}", operator=operator, members=(), cases=(f"case{i}",))
+        for i, operator in enumerate(names)
+    )
+    observations = tuple(
+        replace(observation, case=replace(observation.case, id=f"case{i}", operator=operator, name=f"{operator}[N=1]"))
+        for i, operator in enumerate(names)
+    )
+    summary = replace(one.summary, groups=groups, counts={**one.summary.counts, "fail": number})
+    return publication(replace(one, observations=observations, summary=summary), "fail")
 
 
 def hostile(text: str = EVIL) -> Publication:

@@ -51,7 +51,7 @@ ATTACKS = {
     "tag characters": ("a\U000e0041b", "ab"),
     "emoji": ("ok \U0001f600", "ok \U0001f600"),
     "line separators": ("a\u2028b\x85c", "a b c"),
-    "C++ name": ("aten::gelu", f"aten:{ZERO_WIDTH}:gelu"),
+    "C++ name": ("aten::gelu", f"aten:{ZERO_WIDTH}:{ZERO_WIDTH}gelu"),
     "ordinary": ("gelu_add_residual[B=1,S=4]", "gelu_add_residual&#91;B=1,S=4&#93;"),
 }
 

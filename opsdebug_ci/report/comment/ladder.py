@@ -40,8 +40,8 @@ def rungs(publication: Publication, *, limit_bytes: int, silence: bool = True) -
         silence: the last line says how to turn the comment off.
 
     Returns:
-        Every form that fits; of a form that does not, the same with fewer entries. The last is under 1,000 bytes
-        whatever the publication and the limit.
+        Every form that fits; of a form that does not, the same with fewer entries, unless it is the fullest. The last
+        is under 1,000 bytes whatever the publication and the limit.
     """
     whole, end = _blocks(publication, EVERYTHING), footer(publication, silence=silence)
     found: list[str] = []
@@ -57,9 +57,9 @@ def rungs(publication: Publication, *, limit_bytes: int, silence: bool = True) -
 
 
 def _ever_less(form: Amount) -> Iterator[Amount]:
-    """The form, then with half as many entries and lines, until one of each is left."""
+    """The form, then with half as many entries and lines, until one of each is left; what is folded goes before."""
     yield form
-    while form.entries > 1 or form.lines > 1:
+    while not form.folded and (form.entries > 1 or form.lines > 1):
         form = replace(form, entries=max(1, form.entries // 2), lines=min(form.lines, max(1, form.lines // 2)))
         yield form
 
