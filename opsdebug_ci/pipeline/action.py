@@ -248,6 +248,7 @@ def _tell(outcome: Outcome, runner: Runner, stdout: TextIO) -> int:
 
 
 def _outputs(outcome: Outcome) -> dict[str, str]:
+    told = outcome.told
     return {
         "verdict": outcome.verdict,
         "failures": str(outcome.failures),
@@ -258,6 +259,9 @@ def _outputs(outcome: Outcome) -> dict[str, str]:
         "artifact-name": "" if outcome.shard is None else outcome.shard.name,
         "artifact-path": "" if outcome.shard is None else str(outcome.shard.directory),
         "bundle-dir": str(outcome.bundles or ""),
+        "conclusion": "" if told is None else told.conclusion,
+        "comment-url": "" if told is None else told.comment_url,
+        "check-url": "" if told is None else told.check_url,
     }
 
 

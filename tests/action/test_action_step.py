@@ -251,6 +251,9 @@ def test_a_hostile_operator_name_changes_no_output_and_gives_no_command(job: Job
         "artifact-name",
         "artifact-path",
         "bundle-dir",
+        "conclusion",
+        "comment-url",
+        "check-url",
     }
     assert len(job.commands) == 1
 
