@@ -177,10 +177,10 @@ class Scene:
             progress=Silence(),  # type: ignore[arg-type]
         )
 
-    def step(self, *, token: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+    def start(self, *, token: str = "", **environ: str) -> subprocess.Popen[str]:
         """The action's step with `publish: true`, in processes of its own."""
         inputs = {"PUBLISH": "true", "TOKEN": token or self.token}
-        return subprocess.run(
+        return subprocess.Popen(
             [sys.executable, "-I", "-X", "utf8", str(ROOT / ".github/action/run.py")],
             cwd=self.directory,
             env={
@@ -191,11 +191,16 @@ class Scene:
                 **{f"OPSDEBUG_INPUT_{name}": value for name, value in inputs.items()},
                 **environ,
             },
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
-            check=False,
         )
+
+    def step(self, *, token: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+        """The same to its end."""
+        process = self.start(token=token, **environ)
+        out, err = process.communicate(timeout=120)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def comments(self, number: int = NUMBER) -> tuple[Comment, ...]:
         return self.server.comments_of(REPOSITORY, number)

@@ -64,13 +64,17 @@ def document(name: str) -> RunDocument:
 HARMLESS = document("harmless")
 
 
+def structure(page: Page) -> dict[str, int]:
+    """Elements but those that we ourselves put around a stranger's characters: code, and spans that say nothing."""
+    return {tag: count for tag, count in page.elements.items() if tag not in ("code", "span")}
+
+
 @attack("A8")
 @PLACES
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_a_name_is_inert_text(name: str, shown: Callable[[RunDocument], str]) -> None:
     page, usual = Page(shown(document(name))), Page(shown(HARMLESS))
-    without_code = {tag: count for tag, count in page.elements.items() if tag != "code"}
-    assert without_code == {tag: count for tag, count in usual.elements.items() if tag != "code"}
+    assert structure(page) == structure(usual)
     assert page.addresses == usual.addresses
     assert page.comments == usual.comments
     assert page.references == usual.references
