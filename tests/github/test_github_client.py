@@ -173,7 +173,18 @@ def test_a_quoted_name_is_sent_as_it_is(path: str) -> None:
 
 @pytest.mark.parametrize(
     "api_url",
-    ["", "api", "ftp://h/x", "file:///etc/passwd", "https://", "https://u:p@h", "https://h/?q=1", "http://[::1"],
+    [
+        "",
+        "api",
+        "ftp://h/x",
+        "file:///etc/passwd",
+        "https://",
+        "https://u:p@h",
+        "https://h/?q=1",
+        "https://*.h/",
+        "https://.h",
+        "http://[::1",
+    ],
 )
 def test_an_address_that_is_none_is_refused(api_url: str) -> None:
     with pytest.raises(UsageError, match="api_url"):

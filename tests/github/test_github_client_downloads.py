@@ -204,6 +204,13 @@ def follow(api_url: str, location: str) -> list[str]:
     return asked
 
 
+def test_an_address_that_nobody_can_ask_is_told_and_not_tried_again() -> None:
+    clock = Clock()
+    with scripted(to("http://.example/x")) as server, pytest.raises(GithubAnswerError, match="an address that is none"):
+        client_of(server, clock).download(PATH, LIMIT)
+    assert clock.sleeps == []
+
+
 SECURE = "https://github.example/api/v3"
 
 
@@ -213,7 +220,9 @@ SECURE = "https://github.example/api/v3"
      "https://0177.0.0.1/x", "https://[::1]/x", "https://[::ffff:10.0.0.1]/x", "https://[fe80::1%25eth0]/x",
      "https://169.254.169.254/latest/meta-data", "https://10.0.0.1/x", "https://192.168.1.1/x", "https://172.16.0.1/x",
      "https://100.64.0.1/x", "https://0.0.0.0/x", "https://224.0.0.1/x", "https://[fd00::1]/x", "https://localhost/x",
-     "https://LOCALHOST./x", "https://a.localhost/x", "https://[2002:7f00:1::]/x"],
+     "https://[64:ff9b::a9fe:a9fe]/x", "https://[ff02::1]/x", "https://\u00b9\u00b27.0.0.1/x",
+     "https://127.0.0.1\\.example/x", "https://blobs.ex\u00e4mple/x", "https://127%2e0.0.1/x", "https://LOCALHOST./x",
+     "https://a.localhost/x", "https://[2002:7f00:1::]/x"],
 )  # fmt: skip
 def test_nothing_within_this_network_is_asked_and_nothing_in_clear(location: str) -> None:
     with pytest.raises(GithubAnswerError, match="wanted"):
@@ -225,6 +234,11 @@ def test_nothing_within_this_network_is_asked_and_nothing_in_clear(location: str
 )
 def test_what_lies_in_public_is_asked(location: str) -> None:
     assert follow(SECURE, location) == [location]
+
+
+def test_an_address_is_asked_as_it_was_looked_at() -> None:
+    """Some take a tab out of an address, and others end the host there."""
+    assert follow(SECURE, "https://127.0.0.1\t.example/x") == ["https://127.0.0.1.example/x"]
 
 
 def test_an_interface_within_this_network_may_keep_its_files_there() -> None:

@@ -31,6 +31,12 @@ CALLS: dict[str, Callable[[Client], object]] = {
     "POST": lambda client: client.post("/x", User, {"a": 1}),
 }
 
+ONCE: dict[str, Callable[[Client], object]] = {
+    "POST": CALLS["POST"],
+    "PATCH": lambda client: client.patch("/x", User, {"a": 1}, once=True),
+}
+"""What may not be obeyed twice."""
+
 PASSING: dict[str, Step] = {
     "500": answer(500, {"message": "Server Error"}),
     "502": answer(502, body=b"<html>Bad Gateway</html>"),
@@ -110,12 +116,13 @@ def test_an_answer_that_does_not_come_is_asked_for_again_and_never_awaited_beyon
     assert clock.sleeps == [0.5]
 
 
+@pytest.mark.parametrize("verb", ONCE)
 @pytest.mark.parametrize("fault", [*PASSING, *DAMAGED])
-def test_a_post_is_sent_once_whatever_comes_back(fault: str) -> None:
+def test_what_may_not_be_obeyed_twice_is_sent_once_whatever_comes_back(fault: str, verb: str) -> None:
     clock = Clock()
     with scripted({**PASSING, **DAMAGED}[fault]) as server, pytest.raises(GithubAmbiguousError, match="sent once"):
-        CALLS["POST"](client_of(server, clock))
-    assert server.lines == ["POST /api/v3/x"]
+        ONCE[verb](client_of(server, clock))
+    assert server.lines == [f"{verb} /api/v3/x"]
     assert clock.sleeps == []
 
 
@@ -297,15 +304,15 @@ def test_a_name_that_nobody_knows_was_never_sent() -> None:
     assert type(caught.value) is GithubUnreachableError
 
 
-def test_a_post_takes_no_connection_that_lay_idle() -> None:
+def test_what_may_not_be_obeyed_twice_takes_no_connection_that_lay_idle() -> None:
     """A server may close it at that very moment; a GET is asked again then, a POST could not be."""
-    with scripted(*[answer(200, ADA)] * 4) as server:
+    with scripted(*[answer(200, ADA)] * 5) as server:
         client = client_of(server)
-        for verb in ("GET", "POST", "POST", "GET"):
-            CALLS[verb](client)
-        first, *posts, last = (one.peer for one in server.seen)
-    assert first == last, "a GET takes it"
-    assert len({first, *posts}) == 3
+        for call in (CALLS["GET"], ONCE["POST"], ONCE["PATCH"], CALLS["PATCH"], CALLS["GET"]):
+            call(client)
+        first, *once, again, last = (one.peer for one in server.seen)
+    assert {first} == {again, last}, "what may be asked again takes it"
+    assert len({first, *once}) == 3
 
 
 @pytest.mark.parametrize(

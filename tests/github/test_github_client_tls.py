@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from scripted_github import TOKEN, Clock, answer, scripted
 
-from opsdebug_ci.errors import GithubUnreachableError
+from opsdebug_ci.errors import GithubUnreachableError, UsageError
 from opsdebug_ci.github.api.client import open_client
 from opsdebug_ci.github.api.records import User
 
@@ -79,6 +79,17 @@ def test_the_authority_of_a_server_of_ones_own_is_believed(
         assert open_client(api_url=server.url, token=TOKEN, ca_bundle=str(certificate)).get("/x", User).login == "ada"
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
         assert open_client(api_url=server.url, token=TOKEN).get("/x", User).login == "ada"
+
+
+@pytest.mark.parametrize("variable", ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", ""])
+def test_a_file_of_certificates_that_is_not_there_is_told_before_anything_is_sent(
+    tls: ssl.SSLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    missing = str(tmp_path / "missing.pem")
+    if variable:
+        monkeypatch.setenv(variable, missing)
+    with scripted(tls=tls) as server, pytest.raises(UsageError, match=r"missing\.pem"):
+        open_client(api_url=server.url, token=TOKEN, ca_bundle="" if variable else missing)
 
 
 def test_a_handshake_that_breaks_may_be_tried_again(tls: ssl.SSLContext) -> None:

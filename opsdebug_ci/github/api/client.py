@@ -171,7 +171,7 @@ class Client:
         _check_path(request.path)
         for attempt in itertools.count():
             started_s = self._clock.monotonic_s()
-            outcome = send(request) if send else self._send(request, self._answer_bounds)[0]
+            outcome = send(request) if send else self._send(request, self._bounds_of(request))[0]
             if isinstance(outcome, Reply) and (200 <= outcome.status < 300 or outcome.status in fine):
                 value = read(outcome)
                 if not isinstance(value, Lost):
@@ -211,9 +211,9 @@ class Client:
             next_step="run the job again later; githubstatus.com tells of outages, and fewer jobs at once of limits",
         )
 
-    @property
-    def _answer_bounds(self) -> Bounds:
-        return Bounds(deadline_s=self._limits.deadline_s, limit_bytes=self._limits.answer_bytes)
+    def _bounds_of(self, request: Request) -> Bounds:
+        limits = self._limits
+        return Bounds(deadline_s=limits.deadline_s, limit_bytes=limits.answer_bytes, fresh=request.once)
 
     def _send(self, request: Request, bounds: Bounds) -> tuple[Reply | Lost, Mapping[str, str]]:
         self.calls += 1
@@ -244,11 +244,13 @@ def open_client(
         ca_bundle: file of certificates to believe where REQUESTS_CA_BUNDLE names none, e.g. what SSL_CERT_FILE names.
 
     Raises:
-        UsageError: `api_url` or `token` cannot be used.
+        UsageError: `api_url`, `token` or the file of certificates cannot be used.
     """
     connection = Connection(ca_bundle)
+    sender = Sender(api_url=api_url, token=token, connection=connection)
+    connection.check_certificates(sender.api_url)
     return Client(
-        sender=Sender(api_url=api_url, token=token, connection=connection),
+        sender=sender,
         clock=clock or SystemClock(),
         budget_s=budget_s,
         limits=limits or Limits(),
@@ -270,6 +272,6 @@ def _ambiguous(verb: str, path: str, why: str) -> GithubAmbiguousError:
 
 def _untrusted(what: str, reason: str) -> GithubUnreachableError:
     return GithubUnreachableError(
-        f"{what}: got a connection that is not safe: {reason}; wanted a certificate that is believed",
+        f"{what}: got no safe connection: {reason}; wanted one that is signed by an authority that is",
         next_step="set REQUESTS_CA_BUNDLE to the file of your server's certificate authority",
     )

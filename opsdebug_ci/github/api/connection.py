@@ -18,13 +18,14 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotDone
 from dataclasses import dataclass
+from pathlib import Path
 from typing import final
 
 import requests
 import urllib3.exceptions
 from requests.adapters import HTTPAdapter
 
-from opsdebug_ci.errors import InternalError
+from opsdebug_ci.errors import InternalError, UsageError
 from opsdebug_ci.model.vocabulary import Word
 
 CHUNK_BYTES = 2**16
@@ -88,13 +89,17 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What one request may cost."""
+    """What one request may cost, and on what it goes."""
 
     deadline_s: float
     """From the first step to the last byte; above 0."""
 
     limit_bytes: int
     """Of the body."""
+
+    fresh: bool = False
+    """It goes over a connection of its own. One that lay idle may be closed by the server at that very moment, and then
+    nobody can tell whether the request was obeyed: harmless only where it may be sent again."""
 
 
 @final
@@ -113,12 +118,8 @@ class Connection:
     def exchange(
         self, verb: str, url: str, headers: Mapping[str, str], body: bytes | None, bounds: Bounds
     ) -> Reply | Lost:
-        """Send it once and wait for the whole answer.
-
-        A POST goes over a fresh connection: one that lay idle may be closed by the server at that very moment, and
-        then nobody could tell whether the POST was obeyed.
-        """
-        session = self._new_session() if verb == "POST" else self._session
+        """Send it once and wait for the whole answer."""
+        session = self._new_session() if bounds.fresh else self._session
         outcome: Future[Reply | Lost] = Future()
 
         def run() -> None:
@@ -136,6 +137,20 @@ class Connection:
         except NotDone:
             self._session = self._new_session()
             return Lost(kind=Loss.OPEN, reason=f"no whole answer within {bounds.deadline_s:g} s")
+
+    def check_certificates(self, url: str) -> None:
+        """Look whether the file of certificates that would be believed of `url` is there.
+
+        Raises:
+            UsageError: it is not.
+        """
+        settings = self._session.merge_environment_settings(url, {}, True, None, None)
+        bundle = settings["verify"]
+        if isinstance(bundle, str) and not Path(bundle).exists():
+            raise UsageError(
+                f"{bundle!r} is not there; wanted a file of certificates",
+                next_step="correct REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE, or unset it",
+            )
 
     def close(self) -> None:
         """Close what lies idle."""
@@ -179,7 +194,7 @@ def _exchanged(
 
 
 def _read(response: requests.Response, limit_bytes: int) -> Reply | Lost:
-    """The whole answer. NOTE: not every release of the libraries below notices that a body is shorter than it said."""
+    """The whole answer; one that ends before it said is an exception of the library's."""
     headers = {name.lower(): value for name, value in response.headers.items()}
     encoding = headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
@@ -194,16 +209,16 @@ def _read(response: requests.Response, limit_bytes: int) -> Reply | Lost:
                 break
     if len(body) > limit_bytes or (promised or 0) > limit_bytes:
         return Lost(kind=Loss.UNREADABLE, reason=f"more than {limit_bytes} bytes")
-    if promised is not None and len(body) < promised and response.status_code != 304:
-        return Lost(kind=Loss.OPEN, reason=f"an answer that ends after {len(body)} of {promised} bytes")
     return Reply(status=response.status_code, headers=headers, body=bytes(body))
 
 
 def _loss(error: Exception) -> Lost:
     """What an exception of the libraries says. Its own text is not used: it may hold a signed address."""
     causes = list(_causes(error))
+    if isinstance(error, ValueError):  # of the request itself, before there is a connection
+        return Lost(kind=Loss.UNREADABLE, reason="an address that is none")
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-        return Lost(kind=Loss.UNTRUSTED, reason="the server's certificate is not signed by anybody who is believed")
+        return Lost(kind=Loss.UNTRUSTED, reason="the server's certificate is not believed")
     kind = Loss.UNSENT if any(isinstance(cause, _NEVER_SENT) for cause in causes) else Loss.OPEN
     words = [cause.strerror for cause in causes if isinstance(cause, OSError) and cause.strerror]
     words += [text for known, text in _WORDS if any(isinstance(cause, known) for cause in causes)]

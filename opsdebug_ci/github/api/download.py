@@ -9,6 +9,7 @@ Deliberately does not resolve names: who answers for a name is for the network t
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,6 +28,12 @@ MAX_STORAGE_REFUSALS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
 
 _PORTS = {"https": 443, "http": 80}
+
+_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+"""Names and addresses. Everything else is read in several ways: to some, a raised digit is a digit."""
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+"""Addresses of IPv4 for networks that have only IPv6 (RFC 6052, 2.1)."""
 
 
 @final
@@ -82,23 +89,22 @@ class Redirections:
     def _next(self, url: str, location: str) -> tuple[str, SplitResult]:
         """Where a redirection leads. NOTE: messages name the host alone: the rest of a signed address is a password."""
         try:
-            target = urljoin(url, location)
-            place = urlsplit(target)
+            place = urlsplit(urljoin(url, location))
             host, _ = place.hostname or "", place.port
         except ValueError:
             raise GithubAnswerError(f"{self._what}: got a redirection to what is no address; wanted a file") from None
         schemes = ("https",) if self._api.scheme == "https" else ("https", "http")
-        if place.scheme not in schemes or not host or "@" in place.netloc:
+        if place.scheme not in schemes or not _HOST.fullmatch(host) or "@" in place.netloc:
             raise GithubAnswerError(
                 f"{self._what}: got a redirection to scheme {place.scheme[:20]!r} and host {host[:100]!r}; "
-                f"wanted {' or '.join(schemes)} and a host, without a user"
+                f"wanted {' or '.join(schemes)} and a host in ASCII, without a user"
             )
         if is_inner(host) and not is_inner(self._api.hostname or ""):
             raise GithubAnswerError(
                 f"{self._what}: got a redirection to {host[:100]!r}, which is within this network; "
                 "wanted where a file of GitHub's lies"
             )
-        return target, place
+        return place.geturl(), place  # as it was looked at, so that nobody below reads it in another way
 
     def _is_ours(self, place: SplitResult) -> bool:
         return _origin(place) == _origin(self._api)
@@ -113,7 +119,9 @@ def is_inner(host: str) -> bool:
     address = _address(name)
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        return not address.is_global or (inner is not None and not inner.is_global)
+        if address in _NAT64:
+            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        return not address.is_global or address.is_multicast or (inner is not None and not inner.is_global)
     return address is not None and (not address.is_global or address.is_multicast)
 
 

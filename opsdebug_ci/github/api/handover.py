@@ -14,6 +14,7 @@ from collections.abc import ItemsView, Mapping
 from typing import cast, final
 from urllib.parse import urlsplit
 
+import requests
 from github.Auth import Token
 from github.Requester import HTTPRequestsConnectionClass, Requester
 
@@ -125,6 +126,8 @@ def _checked_address(api_url: str) -> str:
     try:
         place = urlsplit(api_url)
         host, _ = place.hostname, place.port
+        if place.scheme in ("https", "http"):
+            requests.Request("GET", api_url).prepare()
     except ValueError as error:
         raise UsageError(f"`api_url` is no address ({error}); {wanted}") from None
     if place.scheme not in ("https", "http") or not host or "@" in place.netloc or place.query or place.fragment:
