@@ -42,7 +42,13 @@ def answer(page: str, directory: Path) -> Mapping[str, object]:
 def picture(page: str, directory: Path, *, width: int, height: int, scale: float = 1) -> Path:
     """A PNG of the page, so many CSS pixels wide and high."""
     file = directory / "page.png"
-    _run(page, directory, f"--screenshot={file}", f"--window-size={width},{height}", f"--force-device-scale-factor={scale}")
+    _run(
+        page,
+        directory,
+        f"--screenshot={file}",
+        f"--window-size={width},{height}",
+        f"--force-device-scale-factor={scale}",
+    )
     return file
 
 
