@@ -34,6 +34,7 @@ generated:
 	$(BIN)/python -m opsdebug_ci.cli.help_page docs/help.txt
 	$(BIN)/python -m opsdebug_ci.store.schema_page docs/store.md
 	$(BIN)/python tests/docs/example_store.py docs/queries.md
+	$(BIN)/python tests/attacks/attack_page.py docs/attacks.md
 	for name in run attribute trace replay failures selftest profile compare baselines shard published; do \
 	  $(BIN)/python -c "from opsdebug_ci.report import schema_text; print(schema_text('opsdebug.$$name/1'), end='')" \
 	    > docs/schema/opsdebug.$$name.1.json || exit 1; \

@@ -18,7 +18,7 @@ from github_server import GithubServer
 from github_server.records import Check, Comment, Run
 from hostile_job import ROOT
 
-from opsdebug_ci.github.api.client import open_client
+from opsdebug_ci.github.api.client import Limits, open_client
 from opsdebug_ci.model.document import PlanFacts, RunDocument
 from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.model.shard import SHARD_FILE, SHARD_SCHEMA, ShardDocument
@@ -158,10 +158,10 @@ class Scene:
         path.write_text(json.dumps(payload), encoding="utf-8")
         return path
 
-    def publish(self, *, token: str = "", budget_s: float = 300.0, **asked: object) -> PublishedDocument:
+    def publish(self, *, token: str = "", limits: Limits | None = None, **asked: object) -> PublishedDocument:
         """`opsdebug publish` in this process, by a clock that does not wait."""
         request = PublishRequest(run_id=self.run.id, **asked)  # type: ignore[arg-type]
-        api = open_client(api_url=self.server.url, token=token or self.token, clock=self.clock, budget_s=budget_s)
+        api = open_client(api_url=self.server.url, token=token or self.token, clock=self.clock, limits=limits)
         try:
             return publish(request, api, self.clock, self.world())
         finally:

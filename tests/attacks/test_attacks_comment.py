@@ -13,11 +13,13 @@ from github_server import (
     primary_rate_limit,
     reset,
     secondary_rate_limit,
+    stalled,
     too_many_requests,
 )
 from github_server.faults import Effect
 from report_scene import JOB, MARKER, NUMBER, REPOSITORY, Impatience, Scene, failing
 
+from opsdebug_ci.github.api.client import Limits
 from opsdebug_ci.model.published import PublishedDocument
 
 COMMENTS = "/repos/*/*/issues/*/comments"
@@ -172,6 +174,7 @@ LOST = {
     "502": outage(502, acted=True),
     "500": outage(500, acted=True),
     "reset": reset(acted=True),
+    "never": stalled(1.0, acted=True),
     "502 before": outage(502),
     "reset before": reset(),
 }
@@ -183,7 +186,7 @@ LOST = {
 def test_a_lost_answer_to_a_creation_makes_no_second_one(path: str, effect: Effect, scene: Scene) -> None:
     scene.server.fail("POST", path, effect)
     scene.upload(failing())
-    told = scene.publish()
+    told = scene.publish(limits=Limits(deadline_s=0.5))
     assert (told.exit_code, told.comment) == (1, "created")
     assert len(scene.ours()) == 1
     assert scene.check().status == "completed"
