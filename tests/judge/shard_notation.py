@@ -104,7 +104,8 @@ def run_of(
     names = fingerprints(judgements)
     summary = summarise(judgements, group(judgements), gate, baseline, planned=mine, membership=names)
     plan = PlanFacts(id="9" * 64, cases=max(len(every), mine), mine=mine, gate=gate)
-    return document(replace(RECORD, stage=stage), judgements, summary, fingerprints=names, plan=plan, **facts)
+    told = document(replace(RECORD, stage=stage), judgements, summary, fingerprints=names, **facts)
+    return replace(told, plan=plan)
 
 
 def shard_of(run: RunDocument | None, number: int = 1, of: int = 1, **facts: object) -> ShardDocument:
