@@ -104,6 +104,15 @@ def test_reports_say_that_a_person_is_needed(document: RunDocument) -> None:
         assert "regressed, needs a person:" in report.lower()
         assert re.search(rf"slowed float32: \d+ % slower {re.escape(bracket)}\d+, \d+", report)
         assert "opsdebug profile slowed" in report
+        assert "no trend: no stored run of this machine" in report
+
+
+@pytest.mark.slow
+def test_what_regressed_has_a_trend_and_nothing_else_has(document: RunDocument) -> None:
+    assert document.performance is not None
+    (trend,) = document.performance.trends
+    assert (trend.case.operator, trend.points) == ("slowed", ())
+    assert trend.now_ns is not None and trend.now_ns > 0
 
 
 def test_speed_is_not_asked_where_it_is_off(tmp_path: Path) -> None:

@@ -16,7 +16,13 @@ from store_documents import run_document
 from opsdebug_ci.errors import InternalError, StoreError
 from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.store.files.encoding import encode_acceptance, encode_rows, rows_of
-from opsdebug_ci.store.memory.history import acceptances_in_force, accepted_fingerprints, recorded_operators
+from opsdebug_ci.store.memory.history import (
+    acceptances_in_force,
+    accepted_commits,
+    accepted_fingerprints,
+    every_acceptance,
+    recorded_operators,
+)
 from opsdebug_ci.store.memory.series import accepted_levels
 from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.sql.query import query
@@ -177,3 +183,33 @@ def test_a_row_that_nobody_signed_does_not_stop_the_others(tmp_path: Path) -> No
     path = tmp_path / "acceptances" / "date=2026-11-01" / "x.parquet"
     path.write_bytes(encode_rows(acceptances.TABLE, [unsigned]))
     assert acceptances_in_force(tmp_path, START) == (PLAIN,)
+
+
+def test_acceptances_of_two_pull_requests_stand_side_by_side_and_move_no_level(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "baselines")
+    speed = replace(PLAIN, fingerprint=None)
+    first = replace(speed, id="a1", commit="1" * 40, accepted_at=on(1), pull_request=7)
+    second = replace(speed, id="a2", commit="2" * 40, accepted_at=on(2), until=on(9), pull_request=8)
+    store.accept(first, second)
+    store.accept(first, second)
+    root = store.mirror().root
+    assert accepted_commits(root, START + timedelta(days=3)) == {"add": ("2" * 40, "1" * 40)}
+    assert every_acceptance(root, START + timedelta(days=3)) == (first, second)
+    assert acceptances_in_force(root, START + timedelta(days=3)) == (second,)
+    assert accepted_levels(root, START + timedelta(days=3)) == {}
+    store.accept(replace(speed, id="a3", accepted_at=on(2)))
+    assert accepted_levels(root, START + timedelta(days=3)) == {"add": START + timedelta(days=2)}
+    assert accepted_commits(root, START + timedelta(days=10)) == {"add": ("c" * 40, "1" * 40)}
+    store.accept(replace(speed, id="a4", accepted_at=on(11), until=on(11)))
+    assert accepted_commits(root, START + timedelta(days=12)) == {}
+
+
+def test_what_older_programs_stored_was_accepted_by_hand(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "baselines")
+    older = replace(acceptances.TABLE, columns=acceptances.TABLE.columns[:-1])
+    row = dict(acceptances.row_of(replace(PLAIN, fingerprint=None)))
+    del row["pull_request"]
+    store.backend.add([replace(encode_acceptance(PLAIN), data=encode_rows(older, [row]))])
+    root = store.mirror().root
+    assert [one.pull_request for one in every_acceptance(root, START)] == [None]
+    assert accepted_levels(root, START) == {"add": START}
