@@ -15,13 +15,12 @@ from opsdebug_ci.github.bot.check import (
     CONCLUSIONS,
     OPENED,
     Check,
-    CheckIdentity,
     check_name,
     github_conclusion,
     open_check,
-    read_identity,
 )
 from opsdebug_ci.github.bot.check_output import ANNOTATION_LIMIT, AnnotationLevel, CheckAnnotation
+from opsdebug_ci.github.bot.commit_checks import TRIES, CheckIdentity, read_identity
 from opsdebug_ci.model.publication import Conclusion
 
 CHECKS, ONE_CHECK = "/repos/*/*/check-runs", "/repos/*/*/check-runs/*"
@@ -228,7 +227,7 @@ def test_a_server_that_never_answers_clearly_is_given_up() -> None:
         here.server.fail("POST", CHECKS, outage(502), count=99)
         with pytest.raises(GithubUnreachableError):
             opened(here, "5.1")
-        assert len(here.server.asked("POST")) == 3
+        assert len(here.server.asked("POST")) == TRIES
 
 
 def test_a_token_that_may_not_is_told() -> None:
@@ -376,10 +375,19 @@ def test_an_answer_that_is_lost_repeats_no_annotation(effect: Effect, first: int
         assert (check.status, check.conclusion) == ("completed", "failure")
 
 
+def test_a_short_outage_is_waited_for() -> None:
+    with scene() as here:
+        check = opened(here, "1.1")
+        here.server.fail("PATCH", ONE_CHECK, outage(503), count=4)
+        assert check.complete(Conclusion.FAIL, "t", "s", [at(1)]) == ()
+        assert [(one.conclusion, len(one.annotations)) for one in stored(here)] == [("failure", 1)]
+
+
 def test_a_server_that_takes_no_annotations_takes_the_conclusion() -> None:
     with scene() as here:
         check = opened(here, "1.1")
-        here.server.fail("PATCH", ONE_CHECK, outage(502), count=3)
+        for first in (1, 3, 5):
+            here.server.fail("PATCH", ONE_CHECK, outage(502), first=first)
         (note,) = check.complete(Conclusion.FAIL, "t", "s", [at(1)])
         assert note.startswith("annotations were not taken, so the check has none or not all: PATCH ")
         assert [(one.conclusion, one.annotations) for one in stored(here)] == [("failure", ())]

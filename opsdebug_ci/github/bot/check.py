@@ -10,16 +10,15 @@ the rules of a branch.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import TracebackType
 
 from opsdebug_ci.errors import GithubAmbiguousError, GithubError, GithubRefusedError, InternalError
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.records import CheckRun
-from opsdebug_ci.github.bot.check_output import BATCH, CheckAnnotation, Output, output_of
+from opsdebug_ci.github.bot.check_output import BATCH, Annotations, CheckAnnotation, Output, output_of
+from opsdebug_ci.github.bot.commit_checks import CheckIdentity, CommitChecks, read_identity, told
 from opsdebug_ci.model.publication import Conclusion
 from opsdebug_ci.model.shard import DEFAULT_SUITE
 from opsdebug_ci.model.vocabulary import Stage
@@ -42,53 +41,12 @@ NIGHTLY_INCOMPLETE = "neutral"
 OPENED = ("opsdebug", "The results are being put together.")
 """Title and summary until there are others."""
 
-TRIES = 3
-"""Of what may not be done twice, while no answer tells whether it was done. Each look in between waits until the server
-answers again, so more tries would not wait longer."""
-
 _UNPROCESSABLE = 422
-_NOT_OURS = (403, 404)
-_IDENTITY = re.compile(r"opsdebug/([A-Za-z0-9._-]{1,64})/([a-z]{1,16})/([0-9]{1,15})/([0-9]{1,9})")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckIdentity:
-    """Of which run a check is; GitHub keeps it as the check's `external_id`."""
-
-    suite: str
-    """Which of several checks of a commit."""
-
-    stage: str
-    """`smoke`, `full` or `replay`."""
-
-    run_number: int
-    """Of the CI run within its workflow."""
-
-    attempt: int
-    """Of the CI run, from 1."""
-
-    @property
-    def external_id(self) -> str:
-        """As GitHub keeps it."""
-        return f"opsdebug/{self.suite}/{self.stage}/{self.run_number}/{self.attempt}"
-
-    @property
-    def order(self) -> tuple[int, int]:
-        """Grows from run to run and from attempt to attempt."""
-        return self.run_number, self.attempt
 
 
 def check_name(stage: str, suite: str = DEFAULT_SUITE) -> str:
     """Name of the check; it never changes, for branch protection knows a check by it."""
     return f"opsdebug {stage}" if suite == DEFAULT_SUITE else f"opsdebug {stage} ({suite})"
-
-
-def read_identity(external_id: str | None) -> CheckIdentity | None:
-    """The identity in `external_id`; None: it is none of ours."""
-    found = _IDENTITY.fullmatch(external_id or "")
-    if found is None:
-        return None
-    return CheckIdentity(suite=found[1], stage=found[2], run_number=int(found[3]), attempt=int(found[4]))
 
 
 def github_conclusion(conclusion: Conclusion, stage: str) -> str:
@@ -119,7 +77,7 @@ def open_check(api: Api, repository: str, head_commit: str, name: str, *, extern
     identity = read_identity(external_id)
     if identity is None:
         raise InternalError(f"`external_id` is {external_id!r}; wanted `opsdebug/SUITE/STAGE/RUN/ATTEMPT`")
-    commit = _Commit(api=api, repository=repository, commit=head_commit, name=name)
+    commit = CommitChecks(api=api, repository=repository, commit=head_commit, name=name)
     opening: dict[str, object] = {
         "status": "in_progress",
         "external_id": external_id,
@@ -134,18 +92,15 @@ def open_check(api: Api, repository: str, head_commit: str, name: str, *, extern
 
 
 def _may_be_taken(known: CheckIdentity, check: CheckRun, identity: CheckIdentity) -> bool:
-    return known == identity or (check.status == "completed" and _told(check) == 0)
-
-
-def _told(check: CheckRun) -> int:
-    """Annotations it has."""
-    return 0 if check.output is None else check.output.annotations_count
+    return known == identity or (check.status == "completed" and told(check) == 0)
 
 
 class Check:
     """A check that is open until it is completed; leaving its `with` block completes it in any case."""
 
-    def __init__(self, commit: _Commit, run: CheckRun, identity: CheckIdentity, *, superseded: bool = False) -> None:
+    def __init__(
+        self, commit: CommitChecks, run: CheckRun, identity: CheckIdentity, *, superseded: bool = False
+    ) -> None:
         self.superseded = superseded
         """A later run or attempt speaks for the commit; nothing is sent."""
         self._commit, self._run, self._identity = commit, run, identity
@@ -177,7 +132,7 @@ class Check:
             return ()
         output = output_of(title, summary, annotations)
         shown = github_conclusion(conclusion, self._identity.stage)
-        left = output.annotations[_told(self._run) :]  # told before by the same run, in the same order
+        left = output.annotations[told(self._run) :]  # told before by the same run, in the same order
         try:
             self._send(output, shown, left)
         except (GithubRefusedError, GithubAmbiguousError) as error:
@@ -187,12 +142,12 @@ class Check:
             return (f"annotations were not taken, so the check has none or not all: {error.message}",)
         return ()
 
-    def _send(self, output: Output, conclusion: str, annotations: Sequence[Mapping[str, object]]) -> None:
+    def _send(self, output: Output, conclusion: str, annotations: Annotations) -> None:
         batches = [annotations[start : start + BATCH] for start in range(0, len(annotations), BATCH)] or [()]
         for batch in batches[:-1]:
-            self._run = self._commit.add(self._run, {"output": output.body(batch)}, len(batch))
-        closing = {"status": "completed", "conclusion": conclusion, "output": output.body(batches[-1])}
-        self._run = self._commit.add(self._run, closing, len(batches[-1]))
+            self._run = self._commit.add(self._run, {}, output, batch)
+        closing = {"status": "completed", "conclusion": conclusion}
+        self._run = self._commit.add(self._run, closing, output, batches[-1])
         self._closed = True
 
     def __enter__(self) -> Check:
@@ -210,76 +165,3 @@ class Check:
         output = output_of("no result", f"{why} before its results were put together; see the job's log.", ())
         with suppress(*((GithubError,) if kind is not None else ())):
             self._send(output, "cancelled" if cancelled else "failure", ())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Commit:
-    """Checks of one name on one commit."""
-
-    api: Api
-    """Acts as the app whose checks are ours."""
-
-    repository: str
-    """`owner/name`."""
-
-    commit: str
-    """Full hash."""
-
-    name: str
-    """Of the checks."""
-
-    def ours(self, identity: CheckIdentity) -> list[tuple[CheckIdentity, CheckRun]]:
-        """Those of the same suite and stage, the one that GitHub shows last: it shows the newest."""
-        found = self.api.pages(
-            f"/repos/{self.repository}/commits/{self.commit}/check-runs",
-            CheckRun,
-            {"check_name": self.name, "filter": "all"},
-            within="check_runs",
-        )
-        return [
-            (known, check)
-            for check in sorted(found, key=lambda check: check.id)
-            if (known := read_identity(check.external_id)) is not None
-            and (check.name, known.suite, known.stage) == (self.name, identity.suite, identity.stage)
-        ]
-
-    def take(self, check: CheckRun, opening: Mapping[str, object]) -> CheckRun | None:
-        """`check`, open again; None: it is another app's, whatever it calls itself."""
-        try:
-            return self.change(check, opening)
-        except GithubRefusedError as refusal:
-            if refusal.status not in _NOT_OURS:
-                raise
-            return None
-
-    def change(self, check: CheckRun, body: Mapping[str, object]) -> CheckRun:
-        """`check` as `body` says."""
-        return self.api.patch(f"/repos/{self.repository}/check-runs/{check.id}", CheckRun, body)
-
-    def add(self, check: CheckRun, body: Mapping[str, object], count: int) -> CheckRun:
-        """`check` as `body` says, which has so many annotations. GitHub would add those again that are sent again, so
-        where no answer tells, the check does."""
-        if count == 0:
-            return self.change(check, body)
-        path = f"/repos/{self.repository}/check-runs/{check.id}"
-        for _ in range(TRIES - 1):
-            try:
-                return self.api.patch(path, CheckRun, body, once=True)
-            except GithubAmbiguousError:
-                now = self.api.get(path, CheckRun)
-            if _told(now) >= _told(check) + count:
-                return now
-        return self.api.patch(path, CheckRun, body, once=True)
-
-    def open(self, opening: Mapping[str, object], identity: CheckIdentity) -> CheckRun:
-        """A new one. Where the answer leaves open whether there is one now, the list tells."""
-        body = {"name": self.name, "head_sha": self.commit, **opening}
-        path = f"/repos/{self.repository}/check-runs"
-        for _ in range(TRIES - 1):
-            try:
-                return self.api.post(path, CheckRun, body)
-            except GithubAmbiguousError:
-                made = [check for known, check in self.ours(identity) if known == identity]
-            if made:
-                return made[-1]
-        return self.api.post(path, CheckRun, body)

@@ -69,6 +69,10 @@ class CheckAnnotation:
     """Text; may have several lines, untrusted."""
 
 
+Annotations = Sequence[Mapping[str, object]]
+"""As GitHub takes them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What a check is to show, cut to what GitHub takes."""
@@ -82,7 +86,7 @@ class Output:
     annotations: tuple[Mapping[str, object], ...]
     """Those that have a place, as GitHub takes them."""
 
-    def body(self, annotations: Sequence[Mapping[str, object]] = ()) -> dict[str, object]:
+    def body(self, annotations: Annotations = ()) -> dict[str, object]:
         """The field `output` of a request, with some of the annotations."""
         shown: dict[str, object] = {"title": self.title, "summary": self.summary}
         return {**shown, "annotations": list(annotations)} if annotations else shown

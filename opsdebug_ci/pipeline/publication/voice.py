@@ -16,8 +16,9 @@ from opsdebug_ci.github.annotations import annotate
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.patience import Clock
 from opsdebug_ci.github.bot.author import Author, author_named, whoami
-from opsdebug_ci.github.bot.check import Check, CheckIdentity, check_name, open_check
+from opsdebug_ci.github.bot.check import Check, check_name, open_check
 from opsdebug_ci.github.bot.check_output import SUMMARY_LIMIT_BYTES, AnnotationLevel, CheckAnnotation
+from opsdebug_ci.github.bot.commit_checks import CheckIdentity
 from opsdebug_ci.github.bot.convergence import Seen
 from opsdebug_ci.github.bot.sticky_comment import CommentOutcome, read_comments, write_comment
 from opsdebug_ci.github.workflow_commands import Annotation, Level

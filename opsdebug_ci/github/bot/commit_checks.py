@@ -1,0 +1,140 @@
+"""Checks of one name on one commit: which are ours, and how one is opened and changed.
+
+Decides what is done where no answer tells whether a request was obeyed: GitHub would open a second check, and add the
+same annotations again, so the server is asked what there is. Deliberately knows nothing of what a check says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opsdebug_ci.errors import GithubAmbiguousError, GithubRefusedError
+from opsdebug_ci.github.api.interface import Api
+from opsdebug_ci.github.api.records import CheckRun
+from opsdebug_ci.github.bot.check_output import Annotations, Output
+
+TRIES = 3
+"""Of what may not be done twice, while no answer tells whether it was done. What is sent in between may be sent again,
+so the client waits there until the server answers; more tries would wait no longer."""
+
+_NOT_OURS = (403, 404)
+_IDENTITY = re.compile(r"opsdebug/([A-Za-z0-9._-]{1,64})/([a-z]{1,16})/([0-9]{1,15})/([0-9]{1,9})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckIdentity:
+    """Of which run a check is; GitHub keeps it as the check's `external_id`."""
+
+    suite: str
+    """Which of several checks of a commit."""
+
+    stage: str
+    """`smoke`, `full` or `replay`."""
+
+    run_number: int
+    """Of the CI run within its workflow."""
+
+    attempt: int
+    """Of the CI run, from 1."""
+
+    @property
+    def external_id(self) -> str:
+        """As GitHub keeps it."""
+        return f"opsdebug/{self.suite}/{self.stage}/{self.run_number}/{self.attempt}"
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Grows from run to run and from attempt to attempt."""
+        return self.run_number, self.attempt
+
+
+def read_identity(external_id: str | None) -> CheckIdentity | None:
+    """The identity in `external_id`; None: it is none of ours."""
+    found = _IDENTITY.fullmatch(external_id or "")
+    if found is None:
+        return None
+    return CheckIdentity(suite=found[1], stage=found[2], run_number=int(found[3]), attempt=int(found[4]))
+
+
+def told(check: CheckRun) -> int:
+    """Annotations it has."""
+    return 0 if check.output is None else check.output.annotations_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitChecks:
+    """Checks of one name on one commit."""
+
+    api: Api
+    """Acts as the app whose checks are ours."""
+
+    repository: str
+    """`owner/name`."""
+
+    commit: str
+    """Full hash."""
+
+    name: str
+    """Of the checks."""
+
+    def ours(self, identity: CheckIdentity) -> list[tuple[CheckIdentity, CheckRun]]:
+        """Those of the same suite and stage, the one that GitHub shows last: it shows the newest."""
+        found = self.api.pages(
+            f"/repos/{self.repository}/commits/{self.commit}/check-runs",
+            CheckRun,
+            {"check_name": self.name, "filter": "all"},
+            within="check_runs",
+        )
+        return [
+            (known, check)
+            for check in sorted(found, key=lambda check: check.id)
+            if (known := read_identity(check.external_id)) is not None
+            and (check.name, known.suite, known.stage) == (self.name, identity.suite, identity.stage)
+        ]
+
+    def take(self, check: CheckRun, opening: Mapping[str, object]) -> CheckRun | None:
+        """`check`, open again; None: it is another app's, whatever it calls itself."""
+        try:
+            return self.change(check, opening)
+        except GithubRefusedError as refusal:
+            if refusal.status not in _NOT_OURS:
+                raise
+            return None
+
+    def change(self, check: CheckRun, body: Mapping[str, object]) -> CheckRun:
+        """`check` as `body` says."""
+        return self.api.patch(f"/repos/{self.repository}/check-runs/{check.id}", CheckRun, body)
+
+    def add(self, check: CheckRun, body: Mapping[str, object], output: Output, batch: Annotations) -> CheckRun:
+        """`check` as `body` says, with more annotations.
+
+        GitHub would add those again that are sent again. So they are sent once, and where no answer tells, the check
+        does; the rest of what is said is sent without them then, which waits until the server takes it.
+        """
+        if not batch:
+            return self.change(check, {**body, "output": output.body()})
+        path = f"/repos/{self.repository}/check-runs/{check.id}"
+        whole = {**body, "output": output.body(batch)}
+        for _ in range(TRIES - 1):
+            try:
+                return self.api.patch(path, CheckRun, whole, once=True)
+            except GithubAmbiguousError:
+                now = self.change(check, {**body, "output": output.body()})
+            if told(now) >= told(check) + len(batch):
+                return now
+        return self.api.patch(path, CheckRun, whole, once=True)
+
+    def open(self, opening: Mapping[str, object], identity: CheckIdentity) -> CheckRun:
+        """A new one. Where the answer leaves open whether there is one now, the list tells."""
+        body = {"name": self.name, "head_sha": self.commit, **opening}
+        path = f"/repos/{self.repository}/check-runs"
+        for _ in range(TRIES - 1):
+            try:
+                return self.api.post(path, CheckRun, body)
+            except GithubAmbiguousError:
+                made = [check for known, check in self.ours(identity) if known == identity]
+            if made:
+                return made[-1]
+        return self.api.post(path, CheckRun, body)
