@@ -1,7 +1,8 @@
 """How the bot answers a person: by a sign when what they said was done, by one reply when it was not.
 
 Decides that no request is answered twice, however often its event is delivered. Deliberately not what is said: texts
-come in ready to be shown. An answer that cannot be given is a sentence for the log, never a fault: what was asked is done.
+come in ready to be shown. An answer that cannot be given is a sentence for the log, never a fault: what was asked for
+is done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether an account may say that a regression is as it should be.
 
-Decides by what the server answers now: whoever may write to the repository may. Deliberately believes nothing of it that
-stands in an event, whose association of an author says neither what they may do nor that they still may.
+Decides by what the server answers now: whoever may write to the repository may. Deliberately believes nothing that an
+event says of it: the association of an author tells neither what they may do nor that they still may.
 """
 
 from __future__ import annotations
