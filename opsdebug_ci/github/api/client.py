@@ -49,7 +49,7 @@ class Limits:
     """For an answer: GitHub itself gives up after 10 s."""
 
     download_deadline_s: float = 120.0
-    """For a file: the largest artifact that is taken, at the 10 Mbit/s of a slow line."""
+    """For a file: the largest artifact that is read, 16 MiB, over a line of 1.1 Mbit/s."""
 
     answer_bytes: int = 32 * 2**20
     """Of an answer: a page of a hundred comments of the greatest length has 26 MB when every character takes four."""
