@@ -99,7 +99,23 @@ def assert_rejected(scene: Scene) -> str:
     return ours.body
 
 
+def assert_none_is_taken(contents: Sequence[bytes], scene: Scene) -> None:
+    """Each as a shard of its own, in one run: one that is bad costs no other its reason."""
+    for number, content in enumerate(contents, 1):
+        scene.upload(content, name=f"opsdebug-v1-a1-s{number}of{len(contents)}")
+    told = scene.publish()
+    assert (told.exit_code, told.conclusion, told.failures) == (4, "incomplete", 0)
+    assert len(scene.server.storage.visits) == len(contents)
+    assert "gelu" not in scene.ours()[0].body
+
+
 @attack("A20")
+def test_of_many_archives_that_are_none_not_one_is_taken(scene: Scene) -> None:
+    assert_none_is_taken([made() for made in ARCHIVES.values()], scene)
+
+
+@attack("A20")
+@pytest.mark.slow
 @pytest.mark.parametrize("made", ARCHIVES.values(), ids=ARCHIVES)
 def test_an_archive_that_is_none_is_rejected(made: Callable[[], bytes], scene: Scene) -> None:
     content = made()
@@ -180,6 +196,13 @@ DOCUMENTS: dict[str, Callable[[], bytes]] = {
 
 
 @attack("A21")
+def test_of_many_documents_that_are_none_not_one_is_taken(scene: Scene) -> None:
+    small = [made() for name, made in DOCUMENTS.items() if name != "8 million numbers"]
+    assert_none_is_taken([archive((SHARD_FILE, data), method=zipfile.ZIP_STORED) for data in small], scene)
+
+
+@attack("A21")
+@pytest.mark.slow
 @pytest.mark.parametrize("made", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_a_document_that_is_none_is_rejected(made: Callable[[], bytes], scene: Scene) -> None:
     scene.upload(archive((SHARD_FILE, made()), method=zipfile.ZIP_STORED))

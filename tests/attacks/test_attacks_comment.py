@@ -82,6 +82,7 @@ def test_a_reply_to_our_comment_changes_nothing(scene: Scene) -> None:
 
 
 @attack("A12")
+@pytest.mark.slow
 def test_a_comment_on_the_last_of_many_pages_is_found(scene: Scene) -> None:
     for number in range(380):
         scene.server.comment(REPOSITORY, NUMBER, f"{MARKER}\n{number}", author=STRANGER)
@@ -95,6 +96,15 @@ def test_a_comment_on_the_last_of_many_pages_is_found(scene: Scene) -> None:
     (ours,) = scene.ours()
     assert "gelu (tail_mask) fails" in ours.body
     assert len(scene.comments()) == 401
+
+
+@attack("A12")
+def test_a_comment_on_the_second_page_is_found(scene: Scene) -> None:
+    for number in range(100):
+        scene.server.comment(REPOSITORY, NUMBER, f"chatter {number}", author=STRANGER)
+    scene.upload(failing())
+    assert [scene.publish().comment for _ in range(2)] == ["created", "unchanged"]
+    assert len(scene.ours()) == 1
 
 
 @twin("A12")
@@ -123,9 +133,8 @@ def both(scene: Scene, *runs: int) -> list[PublishedDocument]:
 
 
 @attack("A13")
-@pytest.mark.parametrize("repetition", range(5))
+@pytest.mark.parametrize("repetition", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 50))])
 def test_two_reporters_that_both_create_leave_one_comment(repetition: int, scene: Scene) -> None:
-    """Fifty races are shown by tests/endurance."""
     del repetition
     second = scene.finished(4712, number=2)
     scene.upload(failing("older"))
@@ -182,7 +191,7 @@ LOST = {
 
 @attack("A15")
 @pytest.mark.parametrize("effect", LOST.values(), ids=LOST)
-@pytest.mark.parametrize("path", [COMMENTS, CHECKS], ids=["comment", "check"])
+@pytest.mark.parametrize("path", [COMMENTS, pytest.param(CHECKS, marks=pytest.mark.slow)], ids=["comment", "check"])
 def test_a_lost_answer_to_a_creation_makes_no_second_one(path: str, effect: Effect, scene: Scene) -> None:
     scene.server.fail("POST", path, effect)
     scene.upload(failing())
@@ -214,7 +223,12 @@ FAULTS = {
 @pytest.mark.parametrize(("effect", "count"), FAULTS.values(), ids=FAULTS)
 @pytest.mark.parametrize(
     ("verb", "path"),
-    [("PATCH", ONE_COMMENT), ("PATCH", ONE_CHECK), ("GET", COMMENTS), ("GET", "/repos/*/*/actions/runs/*")],
+    [
+        ("PATCH", ONE_COMMENT),
+        pytest.param("PATCH", ONE_CHECK, marks=pytest.mark.slow),
+        pytest.param("GET", COMMENTS, marks=pytest.mark.slow),
+        pytest.param("GET", "/repos/*/*/actions/runs/*", marks=pytest.mark.slow),
+    ],
     ids=["comment", "check", "comments", "run"],
 )
 def test_what_passes_is_waited_for(verb: str, path: str, effect: Effect, count: int, scene: Scene) -> None:

@@ -27,6 +27,7 @@ NEITHER = {**READ, "checks": "none", "pull-requests": "none"}
 
 
 @attack("A17")
+@pytest.mark.slow
 def test_a_token_that_may_only_read_leaves_log_and_summary(
     scene: Scene, tmp_path: Path, no_canary: Callable[..., None]
 ) -> None:

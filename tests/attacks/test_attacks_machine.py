@@ -81,7 +81,7 @@ def step(tmp_path: Path) -> Step:
 
 
 @attack("A34")
-@pytest.mark.parametrize("failing", [(), ("gelu",)], ids=["passing", "failing"])
+@pytest.mark.parametrize("failing", [(), pytest.param(("gelu",), marks=pytest.mark.slow)], ids=["passing", "failing"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_under_the_outputs_is_never_a_pass(failing: tuple[str, ...], step: Step) -> None:
     step.program(failing, len(failing))
@@ -94,6 +94,7 @@ def test_a_full_disk_under_the_outputs_is_never_a_pass(failing: tuple[str, ...],
 
 
 @attack("A34")
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_under_the_summary_costs_the_summary_alone(step: Step) -> None:
     step.program(("gelu",), 1)
@@ -104,6 +105,7 @@ def test_a_full_disk_under_the_summary_costs_the_summary_alone(step: Step) -> No
 
 
 @attack("A34")
+@pytest.mark.slow
 def test_a_full_disk_under_the_report_is_never_a_pass(step: Step) -> None:
     """The file-size limit of the process stands for the disk; the document needs more."""
     step.program((), 0)
@@ -115,6 +117,7 @@ def test_a_full_disk_under_the_report_is_never_a_pass(step: Step) -> None:
 
 
 @attack("A34")
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["/proc", "/dev/null", "none"])
 def test_a_temporary_directory_that_cannot_be_written_is_said(place: str, step: Step) -> None:
     step.program((), 0)
@@ -157,7 +160,7 @@ def is_there(pid: int) -> bool:
 @pytest.mark.parametrize(
     ("order", "deaf", "ending"),
     [
-        (signal.SIGINT, "", signal.SIGTERM),
+        pytest.param(signal.SIGINT, "", signal.SIGTERM, marks=pytest.mark.slow),
         (signal.SIGTERM, "", signal.SIGTERM),
         pytest.param(signal.SIGINT, DEAF, signal.SIGKILL, marks=pytest.mark.slow),
     ],
