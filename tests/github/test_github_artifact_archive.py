@@ -111,6 +111,15 @@ def sixty_four() -> bytes:
     return GOOD[:-22] + record + locator + end[:8] + b"\xff" * 12 + b"\0\0"
 
 
+def with_a_tail() -> bytes:
+    """An archive whose packed bytes end in some that belong to nothing."""
+    tail = b"#!/bin/sh"
+    (packed,) = struct.unpack_from("<I", GOOD, START + 20)
+    longer = GOOD[:START] + tail + GOOD[START:]
+    longer = patched(START + len(tail) + 20, "I", packed + len(tail), longer)
+    return patched(-6, "I", START + len(tail), longer)
+
+
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "not a zip": (lambda: b"<html>nope</html>" * 50, "it is no zip archive"),
     "empty": (lambda: b"", "it is no zip archive"),
@@ -146,6 +155,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "larger than it says": (lambda: patched(START + 24, "I", len(TEXT) - 2), "does not end where the directory says"),
     "packed longer than it is": (lambda: patched(START + 20, "I", 2**20), "is not where, or not what"),
     "packed shorter than it is": (lambda: patched(START + 20, "I", 60), "does not end where the directory says"),
+    "something behind what is packed": (with_a_tail, "does not end where the directory says"),
     "a directory elsewhere": (lambda: patched(-6, "I", 5), "its directory is not where its end record says"),
     "a directory of another size": (lambda: patched(-10, "I", 5), "its directory is not where its end record says"),
     "another disk": (lambda: patched(-18, "H", 1), "wanted `opsdebug-shard.json` alone"),
