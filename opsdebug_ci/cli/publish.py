@@ -9,8 +9,11 @@ import click
 from opsdebug_ci.cli.options import config_option, json_option, store_option, world
 from opsdebug_ci.cli.output import log, tell
 from opsdebug_ci.model.publication import CommentPolicy
+from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.model.shard import DEFAULT_SUITE
 from opsdebug_ci.model.vocabulary import Gate, Stage
+from opsdebug_ci.pipeline.publication.request import PublishRequest
+from opsdebug_ci.report import encode
 
 STAGES = (Stage.SMOKE, Stage.FULL, Stage.REPLAY)
 """Stages that leave something to tell."""
@@ -72,8 +75,6 @@ def command(
     person's comment or label started, it does what they ask, if they may; the store is where acceptances go.
     """
     from opsdebug_ci.pipeline.publication.command import publish_here  # noqa: PLC0415 - requests: not for --help
-    from opsdebug_ci.pipeline.publication.request import PublishRequest  # noqa: PLC0415 - as above
-    from opsdebug_ci.report import encode  # noqa: PLC0415 - as above
 
     request = PublishRequest(
         stage=Stage(stage),
@@ -89,7 +90,10 @@ def command(
         store=store,
         config=config,
     )
-    told = publish_here(request, world(quiet=True))
+    return _shown(publish_here(request, world(quiet=True)), as_json=as_json)
+
+
+def _shown(told: PublishedDocument, *, as_json: bool) -> int:
     for note in told.notes:
         log(note)
     tell(encode(told).decode() if as_json else told.summary)

@@ -10,17 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeVar
 
-import msgspec
-
-from opsdebug_ci.errors import EnvironmentLimitError
+from opsdebug_ci.github.payload import read_payload
 from opsdebug_ci.model import CiContext, Stage
 from opsdebug_ci.model.baseline import RECORDING_EVENTS
-
-EVENT_LIMIT_BYTES = 25 * 2**20
-"""GitHub caps a webhook payload at 25 MB."""
 
 _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
@@ -28,8 +21,6 @@ _LEG = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
-
-Read = TypeVar("Read")
 
 FINISHED_EVENT = "workflow_run"
 """The event that tells of the end of another workflow's run."""
@@ -85,47 +76,25 @@ def read_event(environ: Mapping[str, str]) -> Event:
     if not name:
         return Event()
     payload = read_payload(environ.get("GITHUB_EVENT_PATH", ""), _Payload)
-    repository = _matching(_REPOSITORY, environ.get("GITHUB_REPOSITORY", ""))
-    commit = _matching(_HASH, environ.get("GITHUB_SHA", ""))
-    default = payload.repository.default_branch if payload.repository else ""
-    pull = payload.pull_request
-    group = payload.merge_group
-    if pull is not None:
-        head = pull.head.repo
-        return Event(
-            name=name,
-            repository=repository,
-            pull_request=pull.number if pull.number > 0 else None,
-            head_commit=_matching(_HASH, pull.head.sha),
-            base_commit=_matching(_HASH, pull.base.sha),
-            base_branch=pull.base.ref,
-            default_branch=default,
-            recording=False,
-            from_fork=head is None or head.full_name.lower() != repository.lower(),
-        )
-    if group is not None:
-        return Event(
-            name=name,
-            repository=repository,
-            head_commit=_matching(_HASH, group.head_sha),
-            base_commit=_matching(_HASH, group.base_sha),
-            base_branch=group.base_ref.removeprefix("refs/heads/"),
-            default_branch=default,
-            recording=False,
-        )
-    finished = payload.workflow_run
-    if (
-        name == FINISHED_EVENT and finished is not None
-    ):  # of whose code this job knows nothing: GITHUB_SHA is the default branch's
-        return Event(
-            name=name,
-            repository=repository,
-            default_branch=default,
-            recording=False,
-            finished_run=finished.id if finished.id > 0 else None,
-        )
-    recording = name in RECORDING_EVENTS and bool(default) and environ.get("GITHUB_REF") == f"refs/heads/{default}"
-    return Event(name=name, repository=repository, head_commit=commit, default_branch=default, recording=recording)
+    home = _Home(
+        repository=_matching(_REPOSITORY, environ.get("GITHUB_REPOSITORY", "")),
+        default_branch=payload.repository.default_branch if payload.repository else "",
+    )
+    if payload.pull_request is not None:
+        return _of_pull_request(name, payload.pull_request, home)
+    if payload.merge_group is not None:
+        return _of_merge_group(name, payload.merge_group, home)
+    if name == FINISHED_EVENT and payload.workflow_run is not None:
+        return _of_finished_run(name, payload.workflow_run, home)
+    default = home.default_branch
+    on_default = bool(default) and environ.get("GITHUB_REF") == f"refs/heads/{default}"
+    return Event(
+        name=name,
+        repository=home.repository,
+        head_commit=_matching(_HASH, environ.get("GITHUB_SHA", "")),
+        default_branch=default,
+        recording=name in RECORDING_EVENTS and on_default,
+    )
 
 
 def ci_context(
@@ -233,6 +202,17 @@ class _HomeRepository:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Home:
+    """The repository of the job, checked."""
+
+    repository: str
+    """`owner/name`; empty: not known."""
+
+    default_branch: str
+    """Untrusted text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Payload:
     """What we read of an event; everything else in it is ignored."""
 
@@ -249,31 +229,41 @@ class _Payload:
     """Present for every event of a repository."""
 
 
-def read_payload(path: str, kind: type[Read]) -> Read:
-    """What a kind of value holds of the event file; its defaults where no file is named.
-
-    Raises:
-        EnvironmentLimitError: the file is missing, too large or not what GitHub writes.
-    """
-    if not path:
-        return kind()
-    try:
-        with Path(path).open("rb") as stream:
-            data = stream.read(EVENT_LIMIT_BYTES + 1)
-    except OSError as error:
-        raise _unreadable(path, error.strerror or "an unreadable file") from error
-    if len(data) > EVENT_LIMIT_BYTES:
-        raise _unreadable(path, f"more than {EVENT_LIMIT_BYTES} bytes")
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _unreadable(path, str(error)) from error
+def _of_pull_request(name: str, pull: _PullRequest, home: _Home) -> Event:
+    head = pull.head.repo
+    return Event(
+        name=name,
+        repository=home.repository,
+        pull_request=pull.number if pull.number > 0 else None,
+        head_commit=_matching(_HASH, pull.head.sha),
+        base_commit=_matching(_HASH, pull.base.sha),
+        base_branch=pull.base.ref,
+        default_branch=home.default_branch,
+        recording=False,
+        from_fork=head is None or head.full_name.lower() != home.repository.lower(),
+    )
 
 
-def _unreadable(path: str, found: str) -> EnvironmentLimitError:
-    return EnvironmentLimitError(
-        f"`GITHUB_EVENT_PATH` names {path!r}: got {found}; wanted the event as JSON",
-        next_step="run inside a GitHub job, or unset GITHUB_EVENT_NAME to run outside CI",
+def _of_merge_group(name: str, group: _MergeGroup, home: _Home) -> Event:
+    return Event(
+        name=name,
+        repository=home.repository,
+        head_commit=_matching(_HASH, group.head_sha),
+        base_commit=_matching(_HASH, group.base_sha),
+        base_branch=group.base_ref.removeprefix("refs/heads/"),
+        default_branch=home.default_branch,
+        recording=False,
+    )
+
+
+def _of_finished_run(name: str, finished: _FinishedRun, home: _Home) -> Event:
+    """Of whose code this job knows nothing: GITHUB_SHA is the default branch's."""
+    return Event(
+        name=name,
+        repository=home.repository,
+        default_branch=home.default_branch,
+        recording=False,
+        finished_run=finished.id if finished.id > 0 else None,
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from opsdebug_ci.errors import EnvironmentLimitError
-from opsdebug_ci.github.event import read_payload
+from opsdebug_ci.github.payload import read_payload
 
 COMMENT_EVENT = "issue_comment"
 """Somebody wrote a comment on an issue or pull request."""

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from opsdebug_ci.errors import EnvironmentLimitError
-from opsdebug_ci.github.event import EVENT_LIMIT_BYTES, Event, ci_context, read_event
+from opsdebug_ci.github.event import Event, ci_context, read_event
+from opsdebug_ci.github.payload import EVENT_LIMIT_BYTES
 from opsdebug_ci.model import CiContext, Stage
 
 HEAD = "a" * 40

@@ -17,6 +17,7 @@ from dataclasses import replace
 import msgspec
 
 from opsdebug_ci.model.publication import AcceptedRegression, CommentState, FailureKey, ReportedHead
+from opsdebug_ci.model.vocabulary import Stage
 
 STATE_VERSION = 1
 """Of what is remembered; another one is not read."""
@@ -27,6 +28,7 @@ STATE_LIMIT_BYTES = 8 * 2**10
 _UNPACKED_LIMIT_BYTES = 2**20
 """Of what is read back. What we write is far below; zlib packs zeros a thousandfold."""
 
+_STAGES = tuple(str(stage) for stage in Stage)
 _LARGEST = 2**53
 """Of ids and run numbers: what JSON holds exactly everywhere. A larger one would make every later run an older one."""
 
@@ -108,7 +110,9 @@ def _line(state: CommentState) -> str:
 
 def _is_sound(state: CommentState) -> bool:
     numbers = (state.ci_run, state.run_number, state.attempt)
-    return state.version == STATE_VERSION and all(0 <= number <= _LARGEST for number in numbers)
+    return (
+        state.version == STATE_VERSION and state.stage in _STAGES and all(0 <= number <= _LARGEST for number in numbers)
+    )
 
 
 def _ever_smaller(state: CommentState) -> Iterator[CommentState]:

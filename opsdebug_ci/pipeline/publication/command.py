@@ -32,8 +32,8 @@ def publish_here(request: PublishRequest, world: World) -> PublishedDocument:
     api = _client(world.environ)
     person = read_person_request(world.environ)
     if person is not None and api is not None:
-        # NOTE: here, since only these jobs need a store, and what reads one takes its time to be imported.
-        from opsdebug_ci.pipeline.publication.person import answer_person  # noqa: PLC0415
+        # NOTE: only these jobs need a store, and what reads one need not be installed in the others.
+        from opsdebug_ci.pipeline.publication.person import answer_person  # noqa: PLC0415 - as the line above says
 
         return answer_person(person, request, api, clock, world)
     return publish(request, api, clock, world)

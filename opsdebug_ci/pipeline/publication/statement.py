@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from opsdebug_ci.github.bot.body import STATE_VERSION
 from opsdebug_ci.judge.merging import merge
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.publication import (
@@ -22,9 +23,6 @@ from opsdebug_ci.pipeline.publication.gathering import Gathered
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.publication.subject import Subject
 from opsdebug_ci.report.changes import changes_since, reported_head
-
-STATE_VERSION = 1
-"""Of what a comment remembers."""
 
 
 def statement(
