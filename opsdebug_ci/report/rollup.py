@@ -149,8 +149,13 @@ def representative(document: RunDocument, group: Group) -> ObservationDocument |
 
 def group_facts(group: Group) -> tuple[str, ...]:
     """What is known of a group beyond its representative: where it begins, what fails and what passes, what it is."""
+    return (*group_where(group), *([group.why] if group.why else []))
+
+
+def group_where(group: Group) -> tuple[str, ...]:
+    """Where a group begins, and what separates its failing cases from passing ones."""
     where = (group.boundary, *(f"fails where {separator}" for separator in group.separators))
-    return tuple(line for line in (*where, group.why) if line)
+    return tuple(line for line in where if line)
 
 
 def recorded(group: Group) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gfm import rendered
 
 STYLE = Path(__file__).with_name("github_markdown") / "github-markdown.css"
-"""GitHub's style sheet for comments, as the package github-markdown-css 5.9.0 extracted it; its licence is beside it."""
+"""GitHub's style sheet for comments, as the package github-markdown-css 5.9.0 extracted it; licence beside it."""
 
 THEMES = ("light", "dark")
 

@@ -17,6 +17,9 @@ from opsdebug_ci.report.comment.amount import STATEMENT_LIMIT, UNFOLDED, Amount
 from opsdebug_ci.report.escape import md_code, md_prose, md_text
 from opsdebug_ci.report.figures import counted
 
+FACTS_SHOWN = 2
+"""Of where a cause shows: the boundary, and what separates failing from passing cases best."""
+
 
 def failure_blocks(publication: Publication, amount: Amount) -> list[str]:
     """New causes, the first of them open; then, folded, those that were known."""
@@ -55,12 +58,17 @@ def _cause(document: RunDocument, group: Group) -> str:
     what = f"`{group.cause}`{blame}, {counted(group.count, 'case')}{known}"
     lines = [f"- **{md_text(group.operator)}**: {what}", md_prose(group.statement, STATEMENT_LIMIT)]
     example = [] if case is None else [f"for example {case.case.name.removeprefix(group.operator)}"]
-    facts = [md_prose(fact, STATEMENT_LIMIT) for fact in (*example, *rollup.group_facts(group))]
+    facts = [md_prose(fact, STATEMENT_LIMIT) for fact in (*example, *_facts(group))]
     lines.append("; ".join(facts))
     again = group.replay or (finding.next if finding is not None else None)
     if again is not None:
         lines.append(f"Reproduce: {md_code(again)}")
     return "  \n  ".join(line for line in lines if line)
+
+
+def _facts(group: Group) -> tuple[str, ...]:
+    """Where it fails; where that is not known, what its failures have in common."""
+    return rollup.group_where(group)[:FACTS_SHOWN] or ((group.why,) if group.why else ())
 
 
 def _unseen(hidden: int) -> list[str]:
