@@ -20,6 +20,9 @@ from opsdebug_ci.model.vocabulary import Cause
 LISTED = 10
 """Case ids kept per group."""
 
+MOST_COMPARED = 1_000
+"""Groups of all shards that are compared in pairs, which takes about a second; of more, only fingerprints are."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
@@ -59,6 +62,8 @@ def merged_groups(runs: Sequence[RunDocument]) -> MergedGroups:
 
 def _clusters(parts: Sequence[_Part]) -> list[list[_Part]]:
     """Parts of one cause, in the order in which causes appear."""
+    if len(parts) > MOST_COMPARED:
+        return _by_fingerprint(parts)
     found: list[list[_Part]] = []
     for part in parts:
         near = [cluster for cluster in found if any(_is_one(part.group, other.group) for other in cluster)]
@@ -69,6 +74,13 @@ def _clusters(parts: Sequence[_Part]) -> list[list[_Part]]:
         found = [cluster for cluster in found if cluster not in near]
         found.append([*united[1:], part])
     return found
+
+
+def _by_fingerprint(parts: Sequence[_Part]) -> list[list[_Part]]:
+    found: dict[str, list[_Part]] = {}
+    for part in parts:
+        found.setdefault(part.group.fingerprint, []).append(part)
+    return list(found.values())
 
 
 def _is_one(mine: Group, other: Group) -> bool:

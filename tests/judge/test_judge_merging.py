@@ -261,3 +261,12 @@ def test_the_usual_cause_speaks_for_a_group_and_not_its_empty_case() -> None:
     empty = group_of("a", cause=Cause.EMPTY_OR_ZERO_DIM, count=25, statement="fails where S=0")
     (group,) = merged_groups([with_groups(empty), with_groups(everywhere)]).groups
     assert (group.cause, group.statement, group.count) == (Cause.EXCEPTION, "raises", 50)
+
+
+def test_so_many_groups_that_pairs_of_them_are_too_many_are_united_by_their_names() -> None:
+    words = " ".join(f"op{number}:fail*2" for number in range(600))
+    found = merged(divided(cases(words), 2))
+    assert found.document is not None
+    assert {group.operator: group.count for group in found.document.summary.groups} == {
+        f"op{number}": 2 for number in range(600)
+    }
