@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -16,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from act_runs import Act, act, exported, git, pip_settings, wheelhouse
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-BIN = Path(sys.executable).parent
 CONSUMER = Path(__file__).parent / "consumer"
-PARTS = ("action.yml", ".github/action", "opsdebug_ci", "pyproject.toml", "README.md", "LICENSE")
 BRANCH = 'a";touch "$RESULTS/pwned";"$(touch "$RESULTS/pwned")`id`'
 CANARY = "canary-4711"
+PUBLISHED = ("conclusion", "comment-url", "check-url")
 STEPS = {"clean": "right", "planted": "wrong", "hostile": "hostile"}
 
 
@@ -32,8 +29,7 @@ STEPS = {"clean": "right", "planted": "wrong", "hostile": "hostile"}
 class Consumed:
     """What one run of the consumer's workflow left."""
 
-    exit_code: int
-    log: list[dict[str, Any]]
+    act: Act
     results: Path
     installed_before: tuple[str, str]
     installed_after: tuple[str, str]
@@ -44,42 +40,6 @@ class Consumed:
         """Outcome and outputs of the action's step in `job`."""
         steps = json.loads((self.results / f"{job}.json").read_text(encoding="utf-8"))
         return dict(steps[STEPS[job]])
-
-    def messages(self, job: str) -> str:
-        return "\n".join(str(line.get("msg", "")) for line in self.log if line.get("jobID") == job)
-
-    def commands(self, job: str, name: str) -> list[str]:
-        """Messages of the workflow commands `name` that the runner obeyed in `job`."""
-        return [
-            str(line.get("raw", line.get("msg", "")))
-            for line in self.log
-            if line.get("jobID") == job and line.get("command") == name
-        ]
-
-
-def git(directory: Path, *words: str) -> str:
-    author = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *author, *words], cwd=directory, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def exported(directory: Path) -> Path:
-    """The action's files alone, without anything that git ignores."""
-    listed = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", *PARTS)
-    for name in listed.split("\0"):
-        if name and (ROOT / name).is_file():
-            (directory / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, directory / name)
-    return directory
-
-
-def wheelhouse(root: Path) -> Path:
-    """A directory of wheels, filled as docs/action.md says."""
-    wheels = root / "wheel house"
-    sources = exported(root / "sources")
-    words = ("wheel", "--quiet", "--wheel-dir", str(wheels), str(sources), "setuptools")
-    subprocess.run([sys.executable, "-m", "pip", *words], check=True, capture_output=True, timeout=300)
-    return wheels
 
 
 def content(directory: Path) -> dict[str, str]:
@@ -99,15 +59,6 @@ def installed() -> tuple[str, str]:
     site = Path(sysconfig.get_path("purelib"))
     names = sorted(str(path) for path in site.rglob("*") if "__pycache__" not in path.parts)
     return freeze, hashlib.sha256("\n".join(names).encode()).hexdigest()
-
-
-def pip_settings() -> dict[str, str]:
-    """pip's configuration of this machine as variables, since act's home directory is another one."""
-    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
-    entries = re.findall(r"^(?:global|install|user|:env:)\.([a-z-]+)=(.+)$", listed.stdout, re.M)
-    settings = {f"PIP_{name.upper().replace('-', '_')}": str(ast.literal_eval(value)) for name, value in entries}
-    cache = subprocess.run([sys.executable, "-m", "pip", "cache", "dir"], capture_output=True, text=True, check=False)
-    return settings | ({"PIP_CACHE_DIR": cache.stdout.strip()} if cache.returncode == 0 else {})
 
 
 def consumer_repository(root: Path) -> Path:
@@ -138,26 +89,6 @@ def event_file(root: Path, repository: Path) -> Path:
     return path
 
 
-def act(root: Path, action: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the consumer's workflow on this machine, with a home directory of its own."""
-    home = root / "home"
-    home.mkdir()
-    repository = consumer_repository(root)
-    words = ["pull_request", "--json", "--eventpath", str(event_file(root, repository))]
-    words += ["--platform", "ubuntu-latest=-self-hosted"]
-    words += ["--local-repository", f"opsdebug-ci/opsdebug-ci@v1={action}"]
-    words += [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
-    return subprocess.run(
-        [str(BIN / "act"), *words],
-        cwd=repository,
-        env=dict(os.environ) | {"HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-
-
 def consume(root: Path) -> Consumed:
     """Run the workflow once and gather what it left."""
     results = root / "results"
@@ -170,11 +101,18 @@ def consume(root: Path) -> Consumed:
         "SECRET_TOKEN": CANARY,
     }
     before = installed(), content(action)
-    done = act(root, action, variables)
-    (root / "log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    repository = consumer_repository(root)
+    done = act(
+        "pull_request",
+        event_file(root, repository),
+        repository=repository,
+        home=root / "home",
+        actions={"opsdebug-ci/opsdebug-ci@v1": action},
+        variables=variables,
+    )
+    (root / "log").write_text(done.text, encoding="utf-8")
     return Consumed(
-        exit_code=done.returncode,
-        log=[json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")],
+        act=done,
         results=results,
         installed_before=before[0],
         installed_after=installed(),
@@ -185,7 +123,7 @@ def consume(root: Path) -> Consumed:
 
 def right_operators_pass(consumed: Consumed) -> None:
     step = consumed.step("clean")
-    assert step["outcome"] == "success", consumed.messages("clean")
+    assert step["outcome"] == "success", consumed.act.messages("clean")
     outputs = step["outputs"]
     assert {name: outputs[name] for name in ("verdict", "failures", "exit-code")} == {
         "verdict": "pass",
@@ -197,25 +135,27 @@ def right_operators_pass(consumed: Consumed) -> None:
     assert {case["case"]["operator"] for case in report["observations"]} == {"halved"}
     assert (report["run"]["ci"]["event"], report["run"]["ci"]["pull_request"]) == ("pull_request", 7)
     assert "halved" in (consumed.results / "clean-summary.md").read_text(encoding="utf-8")
-    assert consumed.commands("clean", "error") == []
+    assert consumed.act.commands("clean", "error") == []
 
 
 def wrong_operators_fail_the_job_after_the_outputs_are_set(consumed: Consumed) -> None:
-    assert consumed.exit_code == 1
+    assert consumed.act.exit_code == 1
     step = consumed.step("planted")
-    assert step["outcome"] == "failure", consumed.messages("planted")
+    assert step["outcome"] == "failure", consumed.act.messages("planted")
     outputs = step["outputs"]
-    assert (outputs["verdict"], outputs["exit-code"]) == ("fail", "1"), consumed.messages("planted")
+    assert (outputs["verdict"], outputs["exit-code"]) == ("fail", "1"), consumed.act.messages("planted")
     report = json.loads((consumed.results / "planted-report.json").read_text(encoding="utf-8"))
     failed = {case["case"]["operator"] for case in report["observations"] if case["verdict"] == "fail"}
     assert failed == {"halved\nverdict=pass", "attack"}
     assert int(outputs["failures"]) == sum(case["verdict"] == "fail" for case in report["observations"])
-    assert set(outputs) == {"verdict", "failures", "regressions", "exit-code", "report-json", "summary-md"}
+    told = {"verdict", "failures", "regressions", "exit-code", "report-json", "summary-md"}
+    assert set(outputs) == told | {"artifact-name", "artifact-path", "bundle-dir", *PUBLISHED}
+    assert (outputs["artifact-name"], {outputs[name] for name in PUBLISHED}) == ("opsdebug-v1-a1-s1of1", {""})
 
 
 def failures_are_shown_beside_the_code(consumed: Consumed) -> None:
-    errors = consumed.commands("planted", "error")
-    assert errors, consumed.messages("planted")
+    errors = consumed.act.commands("planted", "error")
+    assert errors, consumed.act.messages("planted")
     assert any("wrong/operators.py" in error for error in errors), errors
 
 
@@ -224,21 +164,21 @@ def the_attack_reached_nothing(consumed: Consumed) -> None:
     text = (consumed.results / "planted-report.json").read_text(encoding="utf-8")
     assert "secrets []" in text
     assert CANARY not in text
-    obeyed = [error for job in STEPS for error in consumed.commands(job, "error")]
+    obeyed = [error for job in STEPS for error in consumed.act.commands(job, "error")]
     assert len(obeyed) >= 3
     ours = re.compile(r"::error (file=wrong/operators\.py,line=\d+,)?title=[^:,]*::")
     assert [error for error in obeyed if not ours.match(error)] == []
     for command in ("add-mask", "set-env", "add-path"):
-        assert consumed.commands("planted", command) == []
+        assert consumed.act.commands("planted", command) == []
     assert "PWNED" not in (consumed.results / "planted-summary.md").read_text(encoding="utf-8")
 
 
 def hostile_inputs_stay_text_and_are_refused(consumed: Consumed) -> None:
     step = consumed.step("hostile")
-    assert step["outcome"] == "failure", consumed.messages("hostile")
+    assert step["outcome"] == "failure", consumed.act.messages("hostile")
     assert step["outputs"]["exit-code"] == "2"
     assert step["outputs"]["verdict"] == "error"
-    (error,) = consumed.commands("hostile", "error")
+    (error,) = consumed.act.commands("hostile", "error")
     for name in ("stage", "operators", "changed", "gate"):
         assert f"`{name}` is " in error
 
@@ -247,7 +187,7 @@ def the_job_summary_is_written(consumed: Consumed) -> None:
     for job in ("clean", "planted"):
         heading = (consumed.results / f"{job}-summary.md").read_text(encoding="utf-8").splitlines()[0]
         assert heading
-        assert heading in consumed.messages(job)
+        assert heading in consumed.act.messages(job)
 
 
 def the_users_interpreter_and_the_action_are_unchanged(consumed: Consumed) -> None:

@@ -1,0 +1,25 @@
+"""Two right operators."""
+
+import torch
+
+from opsdebug_ci import operator, tensor
+
+
+@operator(kind="elementwise", x=tensor("S"))
+def halved(x):
+    return x * 0.5
+
+
+@halved.reference("torch")
+def _(x):
+    return torch.div(x, 2)
+
+
+@operator(kind="elementwise", x=tensor("S"))
+def doubled(x):
+    return x + x
+
+
+@doubled.reference("torch")
+def _(x):
+    return torch.mul(x, 2)
