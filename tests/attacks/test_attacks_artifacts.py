@@ -304,6 +304,14 @@ def test_what_is_not_whole_is_never_a_pass(happened: Callable[[Scene], None], sc
     assert scene.check().conclusion == "failure"
 
 
+@attack("A18")
+def test_a_shard_of_another_plan_makes_the_whole_incomplete(scene: Scene) -> None:
+    of_another_plan(scene)
+    told = scene.publish()
+    assert (told.exit_code, told.conclusion) == (4, "incomplete")
+    assert "the shards are of 2 different plans" in scene.ours()[0].body
+
+
 @attack("A22")
 def test_fewer_shards_than_the_workflow_planned_are_incomplete(scene: Scene) -> None:
     upload(scene, three())
