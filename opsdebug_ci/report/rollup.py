@@ -204,6 +204,8 @@ def judged(document: RunDocument) -> str:
     total = len(document.observations)
     if not total and document.unchanged and document.summary.verdict is Verdict.PASS:
         return f"nothing to run; the change touches none of {_plural(len(document.unchanged), 'operator')}"
+    if not total and document.plan is not None and document.plan.cases > document.plan.mine == 0:
+        return f"nothing to run; all of {_plural(document.plan.cases, 'case')} are in other shards"
     failed = sum(counts.get(str(verdict), 0) for verdict in FAILING_VERDICTS)
     rest = ", ".join(f"{counts[name]:,} {name}" for name in _REST if counts.get(name))
     operators = len({o.case.operator for o in document.observations})

@@ -17,6 +17,7 @@ from opsdebug_ci.pipeline.ci import run_stage
 from opsdebug_ci.pipeline.run import run
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.plan import Shard, parse_axes
+from opsdebug_ci.report import text
 from opsdebug_ci.store.sql.query import query
 
 
@@ -61,6 +62,12 @@ def test_shards_add_up_to_the_whole(whole: RunDocument, project: Project) -> Non
     assert whole.plan is not None
     assert [part.plan for part in parts] == [replace(whole.plan, mine=3)] * 2
     assert (whole.plan.cases, whole.plan.mine) == (6, 6)
+
+
+def test_a_shard_without_cases_passes_and_says_why(project: Project) -> None:
+    document = stage(project, replace(SMOKE, shard=Shard(index=9, count=9)))
+    assert (document.observations, document.summary.verdict, document.summary.exit_code) == ((), Verdict.PASS, 0)
+    assert "nothing to run; all of 6 cases are in other shards" in text(document)
 
 
 def test_a_spent_budget_makes_a_run_incomplete(project: Project) -> None:

@@ -26,6 +26,9 @@ from opsdebug_ci.pipeline.publication.subject import Subject
 LAST_ATTEMPT = 10**6
 """Stands for every attempt, where artifacts lie on disk and no server says which attempt is told."""
 
+TOTAL_LIMIT_BYTES = 256 * 2**20
+"""Bytes of all documents together: a hundred thousand cases, in the memory of the smallest machine of GitHub's."""
+
 _BUNDLES = re.compile(r"opsdebug-bundles[A-Za-z0-9._-]{0,80}")
 _MOST_NAMED = 8
 """Artifacts with bundles that are named: more make a sentence nobody reads."""
@@ -54,8 +57,12 @@ class ArtifactPlace(Protocol):
     def artifacts(self) -> tuple[Artifact, ...]:
         """All that the run has."""
 
-    def document(self, artifact: Artifact) -> bytes:
+    def document(self, artifact: Artifact, limit: int) -> bytes:
         """The shard's document in one of them.
+
+        Args:
+            artifact: one of them.
+            limit: bytes it may have.
 
         Raises:
             ArtifactError: it holds none, or more than that.
@@ -74,10 +81,10 @@ class ArtifactsOfRun:
         """Page by page."""
         return self._api.pages(f"{self._home}/runs/{self._run}/artifacts", Artifact, within="artifacts")
 
-    def document(self, artifact: Artifact) -> bytes:
+    def document(self, artifact: Artifact, limit: int) -> bytes:
         """Out of its archive, in memory."""
         archive = self._api.download(f"{self._home}/artifacts/{artifact.id}/zip", ARCHIVE_LIMIT_BYTES)
-        return read_member(archive, SHARD_FILE, DOCUMENT_LIMIT_BYTES)
+        return read_member(archive, SHARD_FILE, limit)
 
 
 @final
@@ -99,13 +106,16 @@ class ArtifactsOnDisk:
             Artifact(id=number, name=name, size_in_bytes=1, expired=False) for number, name in enumerate(names)
         )
 
-    def document(self, artifact: Artifact) -> bytes:
+    def document(self, artifact: Artifact, limit: int) -> bytes:
         """The file in its directory."""
         path = self._directory / artifact.name / SHARD_FILE
         if path.is_symlink() or not path.is_file():
             raise ArtifactError(f"there is no file {SHARD_FILE} in it", next_step="look at the job that uploaded it")
         with path.open("rb") as stream:
-            return stream.read(DOCUMENT_LIMIT_BYTES + 1)
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise ArtifactError(f"its document has more than {limit:,} bytes", next_step="divide the stage into shards")
+        return data
 
 
 def gather(place: ArtifactPlace, request: PublishRequest, subject: Subject | None) -> Gathered:
@@ -123,7 +133,11 @@ def gather(place: ArtifactPlace, request: PublishRequest, subject: Subject | Non
     artifacts = place.artifacts()
     attempt = LAST_ATTEMPT if subject is None else subject.attempt
     choice = chosen(artifacts, suite=request.suite, attempt=attempt, expected=request.expected)
-    read = [_read(place, one, choice.shards, request, subject) for one in choice.taken]
+    room, read = TOTAL_LIMIT_BYTES, []
+    for one in choice.taken:
+        outcome, shard, size = _read(place, one, choice.shards, request, subject, min(room, DOCUMENT_LIMIT_BYTES))
+        read.append((outcome, shard))
+        room -= size
     outcomes = [*choice.others, *(outcome for outcome, _ in read)]
     return Gathered(
         shards=tuple(shard for _, shard in read if shard is not None),
@@ -134,23 +148,24 @@ def gather(place: ArtifactPlace, request: PublishRequest, subject: Subject | Non
 
 
 def _read(
-    place: ArtifactPlace, one: ChosenShard, shards: int, request: PublishRequest, subject: Subject | None
-) -> tuple[ShardOutcome, ShardDocument | None]:
-    """What became of a shard, and the shard where it is taken or says that it has no run."""
+    place: ArtifactPlace, one: ChosenShard, shards: int, request: PublishRequest, subject: Subject | None, limit: int
+) -> tuple[ShardOutcome, ShardDocument | None, int]:
+    """What became of a shard; the shard, where it is taken or says that it has no run; and the bytes it had."""
     try:
-        shard = read_shard(place.document(one.artifact))
+        data = place.document(one.artifact, limit)
+        shard = read_shard(data)
     except (ArtifactError, GithubAnswerError) as error:
-        return _rejected(one, error.message), None
+        return _rejected(one, error.message), None, 0
     except GithubRefusedError as error:
         if error.status not in _GONE:
             raise
-        return _rejected(one, "its artifact is not there any more"), None
+        return _rejected(one, "its artifact is not there any more"), None, 0
     wrong = _contradiction(shard, one, shards, request, subject)
     if wrong:
-        return _rejected(one, wrong), None
+        return _rejected(one, wrong), None, 0
     state = ShardState.TAKEN if shard.run is not None else ShardState.FAILED
     outcome = ShardOutcome(shard=one.name.shard, state=state, attempt=one.name.attempt, reason=shard.error)
-    return outcome, shard
+    return outcome, shard, len(data)
 
 
 _GONE = (404, 410)
