@@ -1,22 +1,25 @@
 """`opsdebug publish` in a job: with which token, for which event.
 
-Decides that a job which a person's comment or label started does what the person asks, if they may, and that every
-other job tells what its run found.
+Decides that a job which a person's comment or label started does what the person asks, if they may, and nothing else:
+it has no run of its own to tell of. Every other job tells what its run found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from opsdebug_ci.errors import UsageError
 from opsdebug_ci.github.address import api_url_of
 from opsdebug_ci.github.api.client import Client, open_client
 from opsdebug_ci.github.api.patience import SystemClock
+from opsdebug_ci.github.bot.instruction import label_instruction
 from opsdebug_ci.github.environment import TOKEN
 from opsdebug_ci.github.person_event import read_person_request
 from opsdebug_ci.model.published import PublishedDocument
-from opsdebug_ci.pipeline.publication.publish import publish
+from opsdebug_ci.pipeline.publication.publish import nothing_said, publish
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.world import World
+from opsdebug_ci.pipeline.writing import ACCEPTING_EVENTS
 
 TOKENS = (TOKEN, "GITHUB_TOKEN")
 """Variables that may hold a token; the first that does counts."""
@@ -31,12 +34,21 @@ def publish_here(request: PublishRequest, world: World) -> PublishedDocument:
     clock = SystemClock()
     api = _client(world.environ)
     person = read_person_request(world.environ)
-    if person is not None and api is not None:
-        # NOTE: only these jobs need a store, and what reads one need not be installed in the others.
-        from opsdebug_ci.pipeline.publication.person import answer_person  # noqa: PLC0415 - as the line above says
+    of_person = world.environ.get("GITHUB_EVENT_NAME", "") in ACCEPTING_EVENTS
+    if person is None and of_person:
+        return nothing_said(("nothing was told to the bot",))
+    if person is None or api is None or not (of_person or label_instruction(person.label)):
+        return publish(request, api, clock, world)
+    if request.dry_run:
+        raise UsageError(
+            "`--dry-run` in a job that a person's comment or label started; wanted it elsewhere: what they ask is "
+            "recorded, or it is not",
+            next_step="leave it out, or run it by hand with `--run-id ID`",
+        )
+    # NOTE: only these jobs need a store, and what reads one need not be installed in the others.
+    from opsdebug_ci.pipeline.publication.person import answer_person  # noqa: PLC0415 - as the line above says
 
-        return answer_person(person, request, api, clock, world)
-    return publish(request, api, clock, world)
+    return answer_person(person, request, api, clock, world)
 
 
 def _client(environ: Mapping[str, str]) -> Client | None:

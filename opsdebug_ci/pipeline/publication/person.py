@@ -54,6 +54,15 @@ def answer_person(
 
 
 def _again(request: PublishRequest, comment: ToldComment) -> PublishRequest:
-    """The request that `comment` came from: its run, not the one of this job."""
+    """The request that `comment` came from: its run, not the one of this job; and of how many shards that is, this job
+    knows only for the suite and stage it is for."""
     state = comment.state
-    return replace(request, stage=Stage(state.stage), suite=comment.suite, run_id=state.ci_run, workflow=state.workflow)
+    same = (comment.suite, state.stage) == (request.suite, str(request.stage))
+    return replace(
+        request,
+        stage=Stage(state.stage),
+        suite=comment.suite,
+        run_id=state.ci_run,
+        workflow=state.workflow,
+        expected=request.expected if same else None,
+    )
