@@ -51,20 +51,23 @@ class Bunch:
 
 def bunches(judgements: Iterable[Judgement]) -> list[Bunch]:
     """The failures among `judgements` by fingerprint, ordered by it."""
+    every = list(judgements)
     members: dict[str, list[tuple[Identity, Judgement]]] = {}
-    passing: dict[str, list[Case]] = {}
-    for judgement in judgements:
+    for judgement in every:
         found = identity(judgement)
         if found is not None:
             members.setdefault(digest(found), []).append((found, judgement))
-        elif judgement.verdict is Verdict.PASS:
-            passing.setdefault(judgement.case.operator, []).append(judgement.case)
+    passing = passing_cases(every)
     return [_bunch(key, failing, passing) for key, failing in sorted(members.items())]
 
 
-def passing_cases(judgements: Iterable[Judgement], operator: str) -> list[Case]:
-    """Cases of an operator that pass."""
-    return [j.case for j in judgements if j.verdict is Verdict.PASS and j.case.operator == operator]
+def passing_cases(judgements: Iterable[Judgement]) -> dict[str, list[Case]]:
+    """Operator -> its cases that pass."""
+    passing: dict[str, list[Case]] = {}
+    for judgement in judgements:
+        if judgement.verdict is Verdict.PASS:
+            passing.setdefault(judgement.case.operator, []).append(judgement.case)
+    return passing
 
 
 def elements(case: Case) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from opsdebug_ci.failures.bunch import Bunch, bunches, elements, passing_cases
 from opsdebug_ci.failures.merging import Merged, merge
 from opsdebug_ci.failures.separators import Separator, separators
-from opsdebug_ci.model import Cause, Group, Identity, Judgement
+from opsdebug_ci.model import Case, Cause, Group, Identity, Judgement
 
 LISTED = 10
 """Case ids kept per group."""
@@ -51,15 +51,16 @@ def fingerprints(judgements: Iterable[Judgement]) -> dict[str, str]:
 def _gathered(judgements: Iterable[Judgement]) -> list[_Gathered]:
     every = list(judgements)
     place = {judgement.case.id: number for number, judgement in enumerate(every)}
-    return [_group(merged, every, place) for merged in merge(bunches(every))]
+    passing = passing_cases(every)
+    return [_group(merged, passing, place) for merged in merge(bunches(every))]
 
 
-def _group(merged: Merged, judgements: Sequence[Judgement], place: Mapping[str, int]) -> _Gathered:
+def _group(merged: Merged, passing: Mapping[str, Sequence[Case]], place: Mapping[str, int]) -> _Gathered:
     lead = merged.bunches[0]
     failing = _representative_first(merged, place)
     top = failing[0].findings[0]
     cases = [judgement.case for judgement in failing]
-    found = separators(cases, passing_cases(judgements, lead.identity.operator))[:TOLD]
+    found = separators(cases, passing.get(lead.identity.operator, ()))[:TOLD]
     told = Group(
         fingerprint=lead.fingerprint,
         cause=top.cause,

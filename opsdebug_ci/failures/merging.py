@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from opsdebug_ci.failures.bunch import Bunch
 from opsdebug_ci.failures.fingerprint import unnamed
@@ -75,11 +76,14 @@ def merge(found: Sequence[Bunch]) -> list[Merged]:
 
 def _links(found: Sequence[Bunch]) -> list[_Link]:
     """One link per pair at most: alike before symptom."""
+    later: dict[str, list[Bunch]] = {}
+    for bunch in reversed(found):
+        later.setdefault(bunch.identity.operator, []).append(bunch)
     links: list[_Link] = []
-    for position, mine in enumerate(found):
-        for other in found[position + 1 :]:
-            if mine.identity.operator == other.identity.operator:
-                links += _link(mine, other)
+    for mine in found:
+        others = later[mine.identity.operator]
+        others.pop()  # itself: the rest stand behind it
+        links += chain.from_iterable(_link(mine, other) for other in reversed(others))
     return links
 
 
