@@ -109,7 +109,7 @@ def act(
         env={**os.environ, **given, "HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=900,
         check=False,
     )
     text = done.stdout + done.stderr
