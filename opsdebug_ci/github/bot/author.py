@@ -32,14 +32,25 @@ class Author:
     """It is an app's, not a person's."""
 
 
-def whoami(api: Api) -> Author:
-    """The account that `api` acts as. The token of a job may not ask; it acts as `JOB_LOGIN`."""
+def whoami(api: Api, app: str = "") -> Author:
+    """The account that `api` acts as. The token of an app may not ask.
+
+    Args:
+        api: asked as itself.
+        app: the app's short name, where an answer to something it did has told; empty: not known, and then it is taken
+            for that of a job, which acts as `JOB_LOGIN`.
+    """
     try:
         user = api.get("/user", User)
     except GithubRefusedError as refusal:
         if refusal.status not in _NO_ACCOUNT:
             raise
-        return author_named(JOB_LOGIN)
+        return author_named(f"{app}[bot]" if app else JOB_LOGIN)
+    return author_of(user)
+
+
+def author_of(user: User) -> Author:
+    """The account that an answer names."""
     return Author(login=user.login, is_app=user.type == _APP)
 
 

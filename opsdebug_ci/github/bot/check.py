@@ -111,6 +111,11 @@ class Check:
         """Its page; empty: it has none."""
         return self._run.html_url or ""
 
+    @property
+    def app(self) -> str:
+        """Short name of the app that we act as, as the server said when it obeyed; empty: it did not."""
+        return "" if self.superseded or self._run.app is None else self._run.app.slug
+
     def complete(
         self, conclusion: Conclusion, title: str, summary: str, annotations: Sequence[CheckAnnotation]
     ) -> tuple[str, ...]:

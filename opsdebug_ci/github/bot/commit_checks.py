@@ -6,6 +6,7 @@ same annotations again, so the server is asked what there is. Deliberately knows
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ TRIES = 3
 so the client waits there until the server answers; more tries would wait no longer."""
 
 _NOT_OURS = (403, 404)
-_IDENTITY = re.compile(r"opsdebug/([A-Za-z0-9._-]{1,64})/([a-z]{1,16})/([0-9]{1,15})/([0-9]{1,9})")
+_IDENTITY = re.compile(r"opsdebug/([A-Za-z0-9._-]{1,64})/([a-z]{1,16})/([0-9]{1,15})/([0-9]{1,9})(?:/([0-9a-f]{16}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +40,31 @@ class CheckIdentity:
     attempt: int
     """Of the CI run, from 1."""
 
+    origin: str = ""
+    """Where run numbers can be compared, as `origin_of` gives it; empty: not known."""
+
     @property
     def external_id(self) -> str:
         """As GitHub keeps it."""
-        return f"opsdebug/{self.suite}/{self.stage}/{self.run_number}/{self.attempt}"
+        whence = f"/{self.origin}" if self.origin else ""
+        return f"opsdebug/{self.suite}/{self.stage}/{self.run_number}/{self.attempt}{whence}"
 
     @property
     def order(self) -> tuple[int, int]:
-        """Grows from run to run and from attempt to attempt."""
+        """Grows from run to run of one origin, and from attempt to attempt."""
         return self.run_number, self.attempt
+
+
+def origin_of(workflow: str, event: str, repository: int) -> str:
+    """Stands for runs of which a later one replaces an earlier one: of one workflow, for one event, of code from one
+    repository. What others find of the same commit is no answer to what these found.
+
+    Args:
+        workflow: its file.
+        event: what triggers it.
+        repository: number of the one the code came from; 0: not known.
+    """
+    return hashlib.sha256(f"{workflow}\0{event}\0{repository}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def read_identity(external_id: str | None) -> CheckIdentity | None:
@@ -55,7 +72,8 @@ def read_identity(external_id: str | None) -> CheckIdentity | None:
     found = _IDENTITY.fullmatch(external_id or "")
     if found is None:
         return None
-    return CheckIdentity(suite=found[1], stage=found[2], run_number=int(found[3]), attempt=int(found[4]))
+    suite, stage, number, attempt, origin = found.groups(default="")
+    return CheckIdentity(suite=suite, stage=stage, run_number=int(number), attempt=int(attempt), origin=origin)
 
 
 def told(check: CheckRun) -> int:
@@ -80,7 +98,7 @@ class CommitChecks:
     """Of the checks."""
 
     def ours(self, identity: CheckIdentity) -> list[tuple[CheckIdentity, CheckRun]]:
-        """Those of the same suite and stage, the one that GitHub shows last: it shows the newest."""
+        """Those of the same suite, stage and origin, the one that GitHub shows last: it shows the newest."""
         found = self.api.pages(
             f"/repos/{self.repository}/commits/{self.commit}/check-runs",
             CheckRun,
@@ -91,7 +109,8 @@ class CommitChecks:
             (known, check)
             for check in sorted(found, key=lambda check: check.id)
             if (known := read_identity(check.external_id)) is not None
-            and (check.name, known.suite, known.stage) == (self.name, identity.suite, identity.stage)
+            and check.name == self.name
+            and (known.suite, known.stage, known.origin) == (identity.suite, identity.stage, identity.origin)
         ]
 
     def take(self, check: CheckRun, opening: Mapping[str, object]) -> CheckRun | None:

@@ -17,7 +17,7 @@ from opsdebug_ci.errors import GithubAmbiguousError, GithubRefusedError, GithubU
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.patience import Clock
 from opsdebug_ci.github.api.records import Comment
-from opsdebug_ci.github.bot.author import Author, wrote
+from opsdebug_ci.github.bot.author import Author, author_of, wrote
 from opsdebug_ci.github.bot.body import compose, is_ours, visible_hash
 from opsdebug_ci.github.bot.convergence import NO_RUNG, CommentAction, Seen, Step, Text, next_step, seen_among
 from opsdebug_ci.model.publication import CommentState
@@ -193,6 +193,8 @@ class _Writer:
         """Post, or leave open whether that was done: the next look tells."""
         try:
             self._last = self._first_taken(step, self._place.create)
+            if self._last.user is not None:  # the server knows best who we are, and so which older ones are ours
+                self._place = replace(self._place, author=author_of(self._last.user))
         except GithubAmbiguousError as doubt:
             self._doubt = doubt
         self._did = CommentAction.CREATED

@@ -48,6 +48,12 @@ class Subject:
     notes: tuple[str, ...] = ()
     """What a person may want to know, in sentences: why there is no comment."""
 
+    event: str = ""
+    """What triggered it."""
+
+    source: int = 0
+    """Number of the repository the code came from; 0: not known, or gone."""
+
     cancelled: bool = False
     """Somebody, or a newer run, stopped it."""
 
@@ -77,6 +83,8 @@ def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> 
         pull=pull,
         links=links(server, repository, run.id, run.run_attempt),
         notes=notes,
+        event=run.event,
+        source=0 if run.head_repository is None else run.head_repository.id,
         cancelled=run.conclusion == "cancelled",
     )
 

@@ -7,7 +7,7 @@ missing. Whether operators are right does not depend on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import PurePosixPath
 from typing import TypeVar, final
 
@@ -18,11 +18,12 @@ from opsdebug_ci.github.api.patience import Clock
 from opsdebug_ci.github.bot.author import Author, author_named, whoami
 from opsdebug_ci.github.bot.check import Check, check_name, open_check
 from opsdebug_ci.github.bot.check_output import SUMMARY_LIMIT_BYTES, AnnotationLevel, CheckAnnotation
-from opsdebug_ci.github.bot.commit_checks import CheckIdentity
+from opsdebug_ci.github.bot.commit_checks import CheckIdentity, origin_of
 from opsdebug_ci.github.bot.convergence import Seen
 from opsdebug_ci.github.bot.sticky_comment import CommentOutcome, read_comments, write_comment
 from opsdebug_ci.github.workflow_commands import Annotation, Level
 from opsdebug_ci.model.publication import CommentPolicy, CommentState, Publication
+from opsdebug_ci.pipeline.publication.held_signals import held_signals
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.publication.statement import remembered
 from opsdebug_ci.pipeline.publication.subject import Subject
@@ -60,6 +61,7 @@ class Voice:
         self.unheard = False
         """The check was closed to us, so the log must carry what it would have shown beside the code."""
         self._superseded = False
+        self._app = ""
 
     @contextmanager
     def check(self) -> Iterator[Check | None]:
@@ -69,8 +71,24 @@ class Voice:
             stage=str(self.request.stage),
             run_number=self.subject.run_number,
             attempt=self.subject.attempt,
+            origin=origin_of(self.subject.workflow, self.subject.event, self.subject.source),
         )
-        opened = self._tried(
+        with ExitStack() as closing:
+            with held_signals():  # between the two lines nobody would close what is open
+                opened = self._opened(identity)
+                closing.enter_context(nullcontext() if opened is None else opened)
+            if opened is None:
+                self.unheard = True
+                yield None
+                return
+            self._app = opened.app
+            self._superseded = opened.superseded  # a later run had its say, perhaps by saying nothing
+            yield opened
+            with suppress(GithubError):  # `complete` has told of it
+                closing.pop_all().close()
+
+    def _opened(self, identity: CheckIdentity) -> Check | None:
+        return self._tried(
             "the check",
             lambda: open_check(
                 self.api,
@@ -81,16 +99,6 @@ class Voice:
                 details_url=self.subject.links.run_url,
             ),
         )
-        if opened is None:
-            self.unheard = True
-            yield None
-            return
-        self._superseded = opened.superseded  # a later run had its say, perhaps by saying nothing
-        with ExitStack() as closing:
-            closing.enter_context(opened)
-            yield opened
-            with suppress(GithubError):  # `complete` has told of it
-                closing.pop_all().close()
 
     def seen(self) -> tuple[Author, Seen] | None:
         """Who we are, and our comments on the pull request; None: there is none, or they cannot be read."""
@@ -100,7 +108,7 @@ class Voice:
         return self._tried("the comment", lambda: self._look(pull.number))
 
     def _look(self, number: int) -> tuple[Author, Seen]:
-        author = author_named(self.request.author) if self.request.author else whoami(self.api)
+        author = author_named(self.request.author) if self.request.author else whoami(self.api, self._app)
         return author, read_comments(self.api, self.subject.repository, number, self.request.suite, author)
 
     def comment(
