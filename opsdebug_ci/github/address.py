@@ -12,6 +12,8 @@ from opsdebug_ci.errors import UsageError
 
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:\[\]-]{1,253}(/[A-Za-z0-9._~/-]{0,200})?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
+_CREDENTIALS = re.compile(r"//.*@", re.DOTALL)
+"""Before a host, where no address of ours has anything, a name and a password may stand."""
 
 
 def api_url_of(environ: Mapping[str, str]) -> str:
@@ -53,6 +55,6 @@ def _address(name: str, environ: Mapping[str, str], wanted: str) -> str:
 
 def _not_there(name: str, found: str, wanted: str) -> UsageError:
     return UsageError(
-        f"`{name}` is {found[:80]!a}; wanted {wanted}",
+        f"`{name}` is {_CREDENTIALS.sub('//***@', found)[:80]!a}; wanted {wanted}",
         next_step=f"run this in a job of GitHub Actions, or set {name}",
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from github_server import GithubServer
 from github_server.records import Check, Comment, Run
-from publication_scene import MAY, NUMBER, REPOSITORY, Scene, commit
+from publication_scene import MAY, NUMBER, REPOSITORY, WORKFLOW, Scene, commit
 from shard_notation import cases, divided
 from speed_notation import compared, compared_run
 
@@ -62,6 +62,13 @@ class Ended:
     @property
     def told(self) -> PublishedDocument:
         return decode_published(self.out.encode())
+
+
+def executable(path: Path, text: str) -> None:
+    """Write a program."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
 
 
 def slower(shard: ShardDocument, *operators: str) -> ShardDocument:
@@ -148,21 +155,32 @@ class Repository:
         return self.job("issue_comment" if "comment" in event else "pull_request_target", event, step=step)
 
     def job(self, name: str, event: Mapping[str, object], *options: str, step: bool = False, **variables: str) -> Ended:
-        """One process: `opsdebug publish`, or the action's step that runs it."""
+        """One process to its end: `opsdebug publish`, or the action's step that runs it."""
+        process = self.start(STEP if step else COMMAND, name, event, *options, **variables)
+        out, err = process.communicate(timeout=60)
+        return Ended(exit_code=process.returncode, out=out, err=err)
+
+    def start(
+        self, words: Sequence[str], name: str, event: Mapping[str, object], *options: str, **variables: str
+    ) -> subprocess.Popen[str]:
+        """The process of STEP or COMMAND."""
         path = self.place / "event.json"
         home = {"default_branch": "main", "full_name": REPOSITORY}
         path.write_text(json.dumps({**event, "repository": home}), encoding="utf-8")
-        environ = {**self.environ, "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(path), **variables}
-        if step:
-            return self._ended(STEP, {**environ, **self._inputs})
-        words = ("publish", "--json", f"--store={self.store}", "--workflow=.github/workflows/opsdebug.yml")
-        return self._ended((*COMMAND, *words, *options), {**environ, "OPSDEBUG_TOKEN": self.scene.token})
-
-    def _ended(self, words: Sequence[str], environ: Mapping[str, str]) -> Ended:
-        done = subprocess.run(
-            words, check=False, cwd=self.place, env=environ, capture_output=True, text=True, timeout=60
+        environ = {**self.environ, "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(path)}
+        if words is STEP:
+            environ |= self._inputs
+        else:
+            environ["OPSDEBUG_TOKEN"] = self.scene.token
+            words = (*words, "publish", "--json", f"--store={self.store}", f"--workflow={WORKFLOW}", *options)
+        return subprocess.Popen(
+            words,
+            cwd=self.place,
+            env={**environ, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        return Ended(exit_code=done.returncode, out=done.stdout, err=done.stderr)
 
     @property
     def environ(self) -> dict[str, str]:
@@ -184,7 +202,7 @@ class Repository:
             "PUBLISH": "true",
             "TOKEN": self.scene.token,
             "STORE": self.store,
-            "WORKFLOW": ".github/workflows/opsdebug.yml",
+            "WORKFLOW": WORKFLOW,
         }
         return {
             "GITHUB_WORKSPACE": str(self.place),
