@@ -65,6 +65,9 @@ class Event:
     finished_run: int | None = None
     """Id of the workflow run whose end this event tells of."""
 
+    finished_event: str = ""
+    """What had triggered that run; empty: there is none."""
+
 
 def read_event(environ: Mapping[str, str]) -> Event:
     """Read the event of this job.
@@ -192,6 +195,9 @@ class _FinishedRun:
     id: int = 0
     """Above 0 when the event has one."""
 
+    event: str = ""
+    """What triggered it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HomeRepository:
@@ -264,6 +270,7 @@ def _of_finished_run(name: str, finished: _FinishedRun, home: _Home) -> Event:
         default_branch=home.default_branch,
         recording=False,
         finished_run=finished.id if finished.id > 0 else None,
+        finished_event=finished.event,
     )
 
 

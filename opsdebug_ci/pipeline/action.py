@@ -26,6 +26,7 @@ from opsdebug_ci.github.runner import Runner, read_runner
 from opsdebug_ci.github.summary import append_summary, fit_summary
 from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
 from opsdebug_ci.model import FAILING_VERDICTS, Stage, Verdict
+from opsdebug_ci.model.baseline import PULL_REQUEST_EVENTS
 from opsdebug_ci.pipeline.child import ChildResult, run_child
 from opsdebug_ci.pipeline.publish_step import publish_step
 from opsdebug_ci.pipeline.shard_report import Ending, bundle_directory, leave_shard
@@ -80,11 +81,21 @@ def _with_shard(outcome: Outcome, runner: Runner, environ: Mapping[str, str]) ->
 
 
 def _accepted(event: Event) -> Event:
-    """`event`, unless it gives the code of a stranger more rights than it may have."""
+    """`event`, unless it gives the code of a stranger more rights than it may have.
+
+    NOTE: `issue_comment` is let pass: on such an event maintainers start runs on machines of their own, and whether the
+    job's token can write, and whose code it checks out, its workflow decides.
+    """
     if event.name == "pull_request_target":
         raise UsageError(
             "this job was triggered by `pull_request_target`, whose token can write; wanted `pull_request`",
             next_step="trigger the workflow by pull_request; the results go to the job summary",
+        )
+    if event.finished_event in PULL_REQUEST_EVENTS:
+        raise UsageError(
+            f"this job was triggered by the end of a run of `{event.finished_event}`, and its token can write; wanted "
+            "no operator beside it",
+            next_step="run operators in the workflow of pull_request, and here only `publish: true`",
         )
     return event
 

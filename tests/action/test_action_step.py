@@ -429,6 +429,15 @@ def test_pull_request_target_is_refused(job: Job) -> None:
     )
 
 
+@pytest.mark.parametrize(("event", "code"), [("pull_request", 2), ("pull_request_target", 2), ("push", 70)])
+def test_no_operator_runs_after_the_run_of_a_pull_request_has_ended(job: Job, event: str, code: int) -> None:
+    payload = {"workflow_run": {"id": 1, "event": event}}
+    (job.root / "event.json").write_text(json.dumps(payload), encoding="utf-8")
+    job.environ |= {"GITHUB_EVENT_NAME": "workflow_run", "GITHUB_EVENT_PATH": str(job.root / "event.json")}
+    assert job.step("raise SystemExit(70)\n") == code
+    assert ("triggered by the end of a run" in job.commands[0]) == (code == 2)
+
+
 def test_a_fork_on_a_self_hosted_runner_is_warned_about(job: Job) -> None:
     payload = {"pull_request": {"number": 7, "head": {"repo": {"full_name": "stranger/kernels"}}}}
     (job.root / "event.json").write_text(json.dumps(payload), encoding="utf-8")

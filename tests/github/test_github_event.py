@@ -85,7 +85,10 @@ def test_other_events_carry_the_commit_only(tmp_path: Path, name: str) -> None:
 
 
 def test_the_end_of_another_run_carries_its_id_and_no_commit(tmp_path: Path) -> None:
-    payload = {"workflow_run": {"id": 30433642, "head_sha": HEAD}, "repository": {"default_branch": "main"}}
+    payload = {
+        "workflow_run": {"id": 30433642, "head_sha": HEAD, "event": "pull_request"},
+        "repository": {"default_branch": "main"},
+    }
     event = read_event({**job(tmp_path, "workflow_run", payload), "GITHUB_REF": "refs/heads/main"})
     assert event == Event(
         name="workflow_run",
@@ -93,6 +96,7 @@ def test_the_end_of_another_run_carries_its_id_and_no_commit(tmp_path: Path) -> 
         default_branch="main",
         recording=False,
         finished_run=30433642,
+        finished_event="pull_request",
     )
 
 
