@@ -19,7 +19,6 @@ FORMATS = ("text", "markdown")
 @click.argument("format_name", metavar="text|markdown", type=click.Choice(FORMATS))
 @click.option("--run", "run_id", metavar="ID", help="Stored run; default: the newest one.")
 @click.option("--file", type=click.Path(path_type=Path), metavar="PATH", help="A document written by --json instead.")
-@click.option("--id", "marker", default="default", help="Name in the hidden marker of the markdown.")
 @store_option
 @config_option
 @verbose_option
@@ -27,7 +26,6 @@ def command(
     format_name: str,
     run_id: str | None,
     file: Path | None,
-    marker: str,
     store: str | None,
     config: Path | None,
     verbosity: int,
@@ -38,7 +36,7 @@ def command(
     else:
         opened = chosen_store(store, config)
         document = opened.latest() if run_id is None else opened.load(run_id)
-    rendered = text(document, verbosity) if format_name == "text" else markdown(document, marker=marker)
+    rendered = text(document, verbosity) if format_name == "text" else markdown(document)
     tell(rendered, newline=not rendered.endswith("\n"))
     return 0
 

@@ -1,12 +1,10 @@
 """A run as markdown, for the job summary of its own job and for `opsdebug report markdown`.
 
-Decides what is kept when space runs out; the hidden marker and the verdict survive every form. The parts are those of
-the comment, which tells of all shards and of what changed.
+Decides what is kept when space runs out; the verdict survives every form. The parts are those of the comment, which
+tells of all shards and of what changed, and which alone bears the bot's hidden marker.
 """
 
 from __future__ import annotations
-
-import re
 
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.report import rollup
@@ -22,18 +20,17 @@ COMMENT_LIMIT = 65_000
 """Bytes of UTF-8: GitHub names 65,536 characters as its limit."""
 
 
-def markdown(document: RunDocument, marker: str = "default", limit: int = COMMENT_LIMIT) -> str:
+def markdown(document: RunDocument, limit: int = COMMENT_LIMIT) -> str:
     """The fullest rung that fits into `limit` bytes: everything, no details, only failures, counts.
 
     Args:
         document: the run.
-        marker: which of several comments this is; anything but letters, digits, `.`, `_` and `-` becomes `-`.
         limit: bytes of UTF-8. The last rung is under 1,000 bytes and is returned whatever the limit.
     """
     failures, unsettled, skipped = _failures(document, EVERYTHING), _unsettled(document), _skipped(document)
     entries = EVERYTHING.entries
     speed, slower = (performance_blocks(document.performance, entries, folded=folded) for folded in (True, False))
-    head, end = [marker_line(marker), _verdict(document)], [*_next(document)]
+    head, end = [_verdict(document)], [*_next(document)]
     rungs = (
         [*head, *failures, *speed, *unsettled, *skipped, *_details(document), *end],
         [*head, *failures, *slower, *unsettled, *skipped, *end],
@@ -48,11 +45,6 @@ def markdown(document: RunDocument, marker: str = "default", limit: int = COMMEN
     texts = ("\n\n".join(blocks) + "\n" for blocks in rungs)
     *fuller, last = texts
     return next((text for text in fuller if len(text.encode()) <= limit), last)
-
-
-def marker_line(marker: str) -> str:
-    """The hidden first line by which the comment is found again."""
-    return f"<!-- opsdebug-ci:v1 id={re.sub('[^A-Za-z0-9._-]', '-', marker)[:64] or 'default'} -->"
 
 
 def _verdict(document: RunDocument) -> str:

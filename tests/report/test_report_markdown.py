@@ -17,10 +17,8 @@ EVIL = "@org/team #1 fixes #2 <img src=x> <!-- opsdebug-ci:v1 id=smoke --> | ```
 
 def test_one_of_everything():
     assert (
-        markdown(demo(), "smoke")
+        markdown(demo())
         == """\
-<!-- opsdebug-ci:v1 id=smoke -->
-
 **opsdebug: fail** · smoke · `0123456789ab`: 4 of 10 cases of 7 operators failed; 3 pass, 1 error, 1 inconclusive, 1 skipped.
 
 #### Failures
@@ -83,8 +81,7 @@ def failing(number, name="op{}", message="bad shape"):
 
 
 def head(markdown_text):
-    first, blank, verdict, *_ = markdown_text.splitlines()
-    return first, blank, verdict.split(" · ")[0]
+    return markdown_text.splitlines()[0].split(" · ")[0]
 
 
 @pytest.mark.parametrize(
@@ -99,20 +96,19 @@ def head(markdown_text):
     ],
     ids=["5,000 failures", "one long name", "long statements", "skipped", "table", "unchanged"],
 )
-def test_size_is_kept_with_marker_and_verdict(document):
-    shown = markdown(document, "smoke")
+def test_size_is_kept_with_the_verdict(document):
+    shown = markdown(document)
     assert len(shown.encode()) <= COMMENT_LIMIT
-    assert head(shown)[:2] == ("<!-- opsdebug-ci:v1 id=smoke -->", "")
-    assert re.fullmatch(r"\*\*opsdebug: (fail|pass|inconclusive)\*\*", head(shown)[2])
+    assert re.fullmatch(r"\*\*opsdebug: (fail|pass|inconclusive)\*\*", head(shown))
     assert shown.count("<details>") == shown.count("</details>")
 
 
 def test_each_rung_leaves_out_more_and_keeps_the_head():
     document = demo()
-    full = markdown(document, "smoke")
+    full = markdown(document)
     shown, limit = [full], len(full.encode()) - 1
     for _ in range(3):
-        shown.append(markdown(document, "smoke", limit))
+        shown.append(markdown(document, limit))
         limit = len(shown[-1].encode()) - 1
     assert [len(text) for text in shown] == sorted({len(text) for text in shown}, reverse=True)
     assert [("<details>" in text, "### Skipped" in text, "### Failures" in text) for text in shown] == [
@@ -122,7 +118,7 @@ def test_each_rung_leaves_out_more_and_keeps_the_head():
         (False, False, False),
     ]
     assert {head(text) for text in shown} == {head(full)}
-    assert markdown(document, "smoke", 1) == shown[-1]
+    assert markdown(document, 1) == shown[-1]
     assert len(shown[-1].encode()) < 1_000
 
 
@@ -136,7 +132,7 @@ def test_hostile_names_stay_inert_everywhere():
         unchanged=(EVIL,),
         unavailable=[(EVIL, EVIL)],
     )
-    shown = markdown(document, "smoke")
+    shown = markdown(document)
     prose = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", shown.split("\n", 1)[1])
     named = re.sub(r"&#(?!8203;)\d+;|^#+ ", "", prose, flags=re.MULTILINE)
     assert not re.search(r"(?<!&)[@#](?!&#8203;)|<(?!/?details>|/?summary>)|`", named)
@@ -147,18 +143,5 @@ def test_hostile_names_stay_inert_everywhere():
 
 
 def test_command_survives_whole_inside_its_span():
-    shown = markdown(run_document([judged(raised(), operator="a`b")]), "smoke")
+    shown = markdown(run_document([judged(raised(), operator="a`b")]))
     assert "Reproduce: ``opsdebug run 'a`b' --dims" in html.unescape(shown)
-
-
-@pytest.mark.parametrize(
-    ("marker", "line"),
-    [
-        ("smoke", "<!-- opsdebug-ci:v1 id=smoke -->"),
-        ("a --> <b>", "<!-- opsdebug-ci:v1 id=a------b- -->"),
-        ("", "<!-- opsdebug-ci:v1 id=default -->"),
-        ("x" * 100, f"<!-- opsdebug-ci:v1 id={'x' * 64} -->"),
-    ],
-)
-def test_marker_cannot_end_its_comment(marker, line):
-    assert markdown(demo(), marker).splitlines()[0] == line
