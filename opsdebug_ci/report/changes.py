@@ -17,6 +17,7 @@ NAME_KEPT = 80
 """Characters of an operator's name that are remembered."""
 
 _JUDGED = (Verdict.PASS, *FAILING_VERDICTS)
+_OPEN = (Verdict.INCONCLUSIVE, Verdict.ERROR)
 
 
 def reported_head(commit: str, document: RunDocument | None) -> ReportedHead:
@@ -77,9 +78,12 @@ def _judged_whole(document: RunDocument) -> bool:
 
 
 def _told(document: RunDocument) -> frozenset[str]:
-    """Operators of which this run says something: it judged a case of theirs, or they are as in the base."""
-    judged = (observation.case.operator for observation in document.observations if observation.verdict in _JUDGED)
-    return frozenset(_name(operator) for operator in (*judged, *document.unchanged))
+    """Operators of which this run says something: it judged a case of theirs and left none open, or they are as in the
+    base. One that is left open may be the one that failed."""
+    names = {each.case.operator: _name(each.case.operator) for each in document.observations}
+    judged = {names[each.case.operator] for each in document.observations if each.verdict in _JUDGED}
+    left_open = {names[each.case.operator] for each in document.observations if each.verdict in _OPEN}
+    return frozenset((*(judged - left_open), *map(_name, document.unchanged)))
 
 
 def _key(group: Group) -> FailureKey:

@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 import msgspec
 
@@ -110,9 +111,21 @@ def _line(state: CommentState) -> str:
 
 def _is_sound(state: CommentState) -> bool:
     numbers = (state.ci_run, state.run_number, state.attempt)
+    ends = (accepted.until for accepted in state.accepted)
     return (
-        state.version == STATE_VERSION and state.stage in _STAGES and all(0 <= number <= _LARGEST for number in numbers)
+        state.version == STATE_VERSION
+        and state.stage in _STAGES
+        and all(0 <= number <= _LARGEST for number in numbers)
+        and all(end is None or _is_instant(end) for end in ends)
     )
+
+
+def _is_instant(text: str) -> bool:
+    """As we write one: ISO 8601, with its distance from UTC."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _ever_smaller(state: CommentState) -> Iterator[CommentState]:

@@ -1,0 +1,50 @@
+"""What a comment remembers from push to push: read back from any hand, and never more than is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from publication_scene import Scene, scene
+
+from opsdebug_ci.github.bot.body import decode_state, encode_state
+from opsdebug_ci.model.publication import AcceptedRegression
+
+
+def edited(here: Scene, until: str | None) -> None:
+    """Somebody who may edit the comment writes an acceptance into what it remembers."""
+    (comment,) = here.ours
+    marker, line, rest = comment.body.split("\n", 2)
+    known = decode_state(comment.body)
+    assert known is not None
+    accepted = AcceptedRegression(operator="gelu", commit=here.head, by="mona", at="then", reason="", until=until)
+    line = encode_state(replace(known, accepted=(accepted,)))
+    here.server.state.comments[comment.id] = replace(comment, body=f"{marker}\n{line}\n{rest}")
+
+
+@pytest.mark.parametrize("until", ["soon", "", "2027-12-31", "2027-12-31T00:00:00", "9" * 400])
+def test_an_end_that_is_no_instant_stops_nothing(until: str) -> None:
+    with scene() as here:
+        here.publish(here.run("softmax:wrong"))
+        edited(here, until)
+        told = here.publish(here.run("softmax:pass", conclusion="success"))
+        assert (told.conclusion, told.comment, "accepted" in here.body) == ("pass", "updated", False)
+
+
+@pytest.mark.parametrize("until", [None, "2027-12-31T00:00:00+00:00"])
+def test_an_end_that_is_to_come_counts(until: str | None) -> None:
+    with scene() as here:
+        here.publish(here.run("softmax:wrong"))
+        edited(here, until)
+        here.publish(here.run("softmax:pass", conclusion="success"))
+        assert "accepted" in here.body
+
+
+@pytest.mark.parametrize("doubt", ["inconclusive", "error"])
+def test_what_cannot_be_decided_now_is_not_fixed(doubt: str) -> None:
+    with scene() as here:
+        here.publish(here.run("softmax:wrong softmax:pass*3 gelu:wrong"))
+        here.push()
+        here.publish(here.run(f"softmax:{doubt} softmax:pass*3 gelu:pass"))
+        assert "1 fixed: gelu" in here.body
+        assert "1 not judged this time: softmax" in here.body
