@@ -18,6 +18,9 @@ from opsdebug_ci.report.escape import plain
 NAME_WIDTH = 60
 """Characters of a name that are shown."""
 
+LEAST_BOUND = 1e-9
+"""Of a share: no control is counted three thousand million times."""
+
 _USUAL = ("contiguous", "normal", "own")
 """Layouts and families that go without saying."""
 
@@ -175,7 +178,7 @@ def alarm_text(alarms: AlarmBound | None) -> str:
     """Our own false-alarm rate, rounded up: a bound must not be made smaller."""
     if alarms is None or not alarms.of:
         return "no control was counted so far, so nothing bounds the rate of false alarms"
-    percent = 100 * alarms.upper
+    percent = 100 * min(1.0, max(LEAST_BOUND, alarms.upper))  # a stranger's document may hold any number
     scale = 10.0 ** (1 - math.floor(math.log10(percent)))
     upper = min(100.0, math.ceil(percent * scale - 1e-9) / scale)
     noun = "false alarm" if alarms.alarms == 1 else "false alarms"

@@ -159,6 +159,12 @@ def test_a_bound_is_rounded_up(upper: float, said: str) -> None:
     assert speed.alarm_text(AlarmBound(alarms=0, of=9, upper=upper)).endswith(f"at most {said}")
 
 
+@pytest.mark.parametrize("upper", [0.0, -1.0, 5e-324, 1e-310, 1e307, 1.7e308])
+def test_a_bound_that_a_stranger_wrote_is_a_share_all_the_same(upper: float) -> None:
+    said = speed.alarm_text(AlarmBound(alarms=0, of=9, upper=upper))
+    assert said.endswith("at most 100 %" if upper > 1 else "at most 1e-07 %")
+
+
 def test_the_committed_schema_accepts_the_document() -> None:
     assert COMMITTED.read_text() == schema_text(COMPARE_SCHEMA)
     validator = jsonschema.Draft202012Validator(json.loads(COMMITTED.read_text()))
