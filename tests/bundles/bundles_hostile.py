@@ -206,7 +206,7 @@ MANIFESTS: dict[str, tuple[Bytes, str]] = {
     "Infinity": (text('"confidence": 0.9', '"confidence": Infinity'), "`Infinity` is no number"),
     "-Infinity": (text('"confidence": 0.9', '"confidence": -Infinity'), "`-Infinity` is no number"),
     "1e999": (text('"confidence": 0.9', '"confidence": 1e999'), "1e999 is longer or larger"),
-    "a number of 5,000 digits": (text('"seed": 3', '"seed": ' + "9" * 5000), "a number has 5000 digits"),
+    "a number of 5,000 digits": (text('"seed": 3', '"seed": ' + "9" * 5000), "a number has 5,000 digits"),
     "a number of 60 digits": (text('"seed": 3', '"seed": ' + "9" * 60), "out of range|`seed` is"),
     "half a character": (text('"ops.py:3"', '"\\ud800"'), "manifest: "),
     "no schema": (text('"schema"', '"shema"'), "`schema` is 'None'"),

@@ -78,7 +78,7 @@ SPELLINGS: dict[str, tuple[bytes, str]] = {
     "1e999": (GOOD.replace(b'"confidence":0.', b'"confidence":1e999,"x":0.'), "is longer or larger than a float64"),
     "a billion digits' little brother": (
         GOOD.replace(b"1500000000", b"1" * 100_000),
-        "does not fit into 64 bits",
+        "a number has 100,000 digits",
     ),
     "beyond 64 bits": (GOOD.replace(b"1500000000", b"9223372036854775808"), "does not fit into 64 bits"),
     "a key twice": (GOOD.replace(b'{"schema":', b'{"schema":"x","schema":', 1), "key 'schema' is given twice"),
