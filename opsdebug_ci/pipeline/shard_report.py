@@ -1,29 +1,28 @@
 """What a job of a stage leaves for the one that tells the pull request: one file, in a directory to upload.
 
 Decides what goes into it: the whole run, or why there is none. Everything it says of the job comes from the runner; the
-job that reads it asks GitHub instead of believing it. Where sources lie on this machine is left out.
+job that reads it asks GitHub instead of believing it. What is this machine's alone is left out (`portable_run`).
 """
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from opsdebug_ci.bundle.durable import write_whole
 from opsdebug_ci.bundle.place import BundlePlace
 from opsdebug_ci.errors import EnvironmentLimitError
-from opsdebug_ci.github.annotations import relative_path
 from opsdebug_ci.github.artifacts.naming import artifact_name
 from opsdebug_ci.github.event import Event, read_event
 from opsdebug_ci.github.inputs import Part, read_part
 from opsdebug_ci.github.plain_text import one_line
 from opsdebug_ci.github.runner import Runner
-from opsdebug_ci.github.workflow_commands import repository_path
-from opsdebug_ci.model.document import OperatorSource, RunDocument
+from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.shard import SHARD_FILE, SHARD_SCHEMA, ShardDocument
+from opsdebug_ci.pipeline.portable_run import Portability
 from opsdebug_ci.report import encode
 
 ERROR_LIMIT = 2_000
@@ -59,7 +58,13 @@ class ShardReport:
 
 
 def shard_report(
-    ending: Ending, *, part: Part, event: Event, environ: Mapping[str, str], workspace: PurePath
+    ending: Ending,
+    *,
+    part: Part,
+    event: Event,
+    environ: Mapping[str, str],
+    workspace: PurePath,
+    others: Sequence[PurePath] = (),
 ) -> ShardReport:
     """What a job leaves, whether its stage has a run or not.
 
@@ -69,9 +74,11 @@ def shard_report(
         event: what triggered the job.
         environ: the environment of the job.
         workspace: root of the repository on this machine.
+        others: other names of that directory.
     """
     attempt = int(_matching(_ATTEMPT, environ.get("GITHUB_RUN_ATTEMPT", "")) or "1")
     run = ending.document
+    elsewhere = Portability(workspace, *others)
     shard = ShardDocument(
         schema=SHARD_SCHEMA,
         suite=part.suite,
@@ -83,8 +90,10 @@ def shard_report(
         ci_run=int(_matching(_NUMBER, environ.get("GITHUB_RUN_ID", "")) or "0"),
         head_commit=event.head_commit,
         exit_code=ending.exit_code,
-        run=None if run is None else replace(run, sources=_portable(run.sources, workspace)),
-        error="" if run is not None else one_line(ending.error, ERROR_LIMIT) or "the stage ended without a word",
+        run=None if run is None else elsewhere.run(run),
+        error=""
+        if run is not None
+        else one_line(elsewhere.text(ending.error), ERROR_LIMIT) or "the stage ended without a word",
     )
     return ShardReport(name=artifact_name(part.suite, attempt, part.shard, part.shards), data=encode(shard))
 
@@ -109,7 +118,14 @@ def leave_shard(ending: Ending, environ: Mapping[str, str], runner: Runner) -> L
     part = read_part(environ)
     if part is None:
         return None
-    report = shard_report(ending, part=part, event=_event(environ), environ=environ, workspace=runner.workspace)
+    report = shard_report(
+        ending,
+        part=part,
+        event=_event(environ),
+        environ=environ,
+        workspace=runner.workspace,
+        others=(runner.workspace.resolve(),),
+    )
     return LeftShard(name=report.name, directory=write_shard(report, runner.temporary))
 
 
@@ -143,13 +159,6 @@ def bundle_directory(working_directory: Path) -> Path | None:
     place = BundlePlace.beside(working_directory)
     names = place.all()
     return place.path(names[0]).parents[1] if names else None
-
-
-def _portable(sources: tuple[OperatorSource, ...], workspace: PurePath) -> tuple[OperatorSource, ...]:
-    """Sources in the repository, by their path in it."""
-    inside = ((source, relative_path(source.file, workspace)) for source in sources)
-    checked = ((source, None if path is None else repository_path(path)) for source, path in inside)
-    return tuple(replace(source, file=path) for source, path in checked if path is not None)
 
 
 def _matching(pattern: re.Pattern[str], text: str) -> str:

@@ -40,5 +40,5 @@ def held_signals() -> Iterator[None]:
         yield
     finally:
         restore()
-        for number in came:
-            signal.raise_signal(number)
+        for held in came:
+            signal.raise_signal(held)
