@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import signal
 import sys
 import time
@@ -13,11 +11,8 @@ from pathlib import Path
 import pytest
 from attack_documents import HEAD
 from attack_list import attack, twin
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from github_server import GithubServer, stalled
+from github_server.certificate import self_signed
 from hostile_job import ROOT, obeyed, read_outputs
 from report_scene import REPOSITORY, Scene, failing
 
@@ -29,26 +24,7 @@ BELIEVED = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Of a server of one's own, signed by itself, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a server of one's own")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    folder = tmp_path_factory.mktemp("tls")
-    (folder / "server.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    form, kind = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    (folder / "key.pem").write_bytes(key.private_bytes(form, kind, serialization.NoEncryption()))
-    return folder / "server.pem", folder / "key.pem"
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
