@@ -62,7 +62,7 @@ def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: T
     try:
         inputs = read_inputs(environ)
         event = read_event(environ) if inputs.publish else _accepted(read_event(environ))
-        if event.from_fork and runner.self_hosted:
+        if event.from_fork and runner.self_hosted and not inputs.publish:
             stdout.writelines(f"{line}\n" for line in render_annotations((FORK_ON_OWN_MACHINE,)))
         outcome = _run(inputs, event, runner, environ, opsdebug=opsdebug, stdout=stdout)
     except OpsdebugError as error:

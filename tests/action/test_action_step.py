@@ -453,6 +453,19 @@ def test_a_fork_on_a_self_hosted_runner_is_warned_about(job: Job) -> None:
     ]
 
 
+def test_a_job_that_only_tells_runs_no_code_of_a_fork(job: Job) -> None:
+    payload = {"action": "labeled", "pull_request": {"number": 7, "head": {"repo": {"full_name": "stranger/kernels"}}}}
+    (job.root / "event.json").write_text(json.dumps(payload), encoding="utf-8")
+    job.environ |= {
+        "GITHUB_EVENT_NAME": "pull_request_target",
+        "GITHUB_EVENT_PATH": str(job.root / "event.json"),
+        "GITHUB_REPOSITORY": "acme/kernels",
+        "RUNNER_ENVIRONMENT": "self-hosted",
+    }
+    job.step("raise SystemExit(3)\n", publish="true")
+    assert not any("your own machine" in command for command in job.commands)
+
+
 @pytest.mark.parametrize(
     ("configured", "given", "expected"),
     [
