@@ -65,6 +65,9 @@ class Event:
     finished_run: int | None = None
     """Id of the workflow run whose end this event tells of."""
 
+    finished_attempt: int = 0
+    """Attempt of that run that ended, while a newer one may be under way; 0: not known."""
+
     finished_event: str = ""
     """What had triggered that run; empty: there is none."""
 
@@ -195,6 +198,9 @@ class _FinishedRun:
     id: int = 0
     """Above 0 when the event has one."""
 
+    run_attempt: int = 0
+    """From 1."""
+
     event: str = ""
     """What triggered it."""
 
@@ -270,6 +276,7 @@ def _of_finished_run(name: str, finished: _FinishedRun, home: _Home) -> Event:
         default_branch=home.default_branch,
         recording=False,
         finished_run=finished.id if finished.id > 0 else None,
+        finished_attempt=max(0, finished.run_attempt),
         finished_event=finished.event,
     )
 

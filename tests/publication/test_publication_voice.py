@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from github_server.records import Run
 from publication_scene import MAY, NUMBER, REPOSITORY, Scene, scene
 from shard_notation import cases, divided
+
+from opsdebug_ci.github.api.client import open_client
+from opsdebug_ci.model.document import OperatorSource
+from opsdebug_ci.model.published import PublishedDocument
+from opsdebug_ci.pipeline.publication.publish import publish
+from opsdebug_ci.pipeline.publication.request import PublishRequest
 
 NIGHTLY = ".github/workflows/opsdebug-nightly.yml"
 WITHOUT_CHECKS = {name: right for name, right in MAY.items() if name != "checks"}
@@ -73,4 +82,39 @@ def test_a_later_run_of_the_same_kind_still_speaks_for_the_commit() -> None:
         older, newer = here.run("softmax:wrong"), here.run("softmax:pass", conclusion="success")
         here.publish(newer)
         here.publish(older)
+        assert (conclusions(here), here.ours) == (["success"], [])
+
+
+def after(here: Scene, folder: Path, run: Run, attempt: int) -> PublishedDocument:
+    """The report job that the end of that attempt starts."""
+    path = folder / "event.json"
+    path.write_text(json.dumps({"workflow_run": {"id": run.id, "run_attempt": attempt, "event": "pull_request"}}))
+    environ = {**here.environ(), "GITHUB_EVENT_NAME": "workflow_run", "GITHUB_EVENT_PATH": str(path)}
+    api = open_client(api_url=here.server.url, token=here.token, clock=here.clock)
+    return publish(PublishRequest(), api, here.clock, replace(here.world(), environ=environ))
+
+
+def test_an_attempt_is_told_by_itself_while_the_next_is_under_way(tmp_path: Path) -> None:
+    """So that its annotations do not stay beside what the next one comes to."""
+    with scene() as here:
+        run = here.run("gelu:pass", but=[1])
+        for shard in divided(cases("softmax:wrong"), 1):
+            assert shard.run is not None
+            beside = (OperatorSource(operator="softmax", file="kernels.py", line=3),)
+            here.upload(run, here.claimed(replace(shard, run=replace(shard.run, sources=beside)), run))
+        again = here.run("softmax:pass", of=run, but=[1])
+        assert after(here, tmp_path, again, 1).conclusion == "fail"
+        for shard in divided(cases("softmax:pass"), 1):
+            here.upload(again, here.claimed(shard, again))
+        assert after(here, tmp_path, again, 2).conclusion == "pass"
+        first, second = here.checks()
+        assert [(one.conclusion, len(one.annotations)) for one in (first, second)] == [("failure", 1), ("success", 0)]
+
+
+def test_an_older_attempt_that_is_told_last_changes_nothing(tmp_path: Path) -> None:
+    with scene() as here:
+        run = here.run("softmax:wrong")
+        again = here.run("softmax:pass", of=run, conclusion="success")
+        assert after(here, tmp_path, again, 2).conclusion == "pass"
+        after(here, tmp_path, again, 1)
         assert (conclusions(here), here.ours) == (["success"], [])

@@ -63,6 +63,7 @@ def _again(request: PublishRequest, comment: ToldComment) -> PublishRequest:
         stage=Stage(state.stage),
         suite=comment.suite,
         run_id=state.ci_run,
+        attempt=state.attempt or None,
         workflow=state.workflow,
         expected=request.expected if same else None,
     )

@@ -121,7 +121,7 @@ def _of_run(
     request: PublishRequest, api: Api, clock: Clock, world: World, accepted: Sequence[AcceptedRegression]
 ) -> Told:
     repository = repository_of(world.environ)
-    run = trusted_run(api, repository, run_id(request, world.environ), request)
+    run = trusted_run(api, repository, run_id(request, world.environ), request, world.environ)
     silent = silence(run)
     if silent is not None:
         return Told(publication=None, subject=None, notes=(silent,))

@@ -29,6 +29,10 @@ class PublishRequest:
     run_id: int | None = None
     """CI run whose artifacts are read; None: the one whose end triggered this job, else this job's own."""
 
+    attempt: int | None = None
+    """Attempt of it that is told of, while a newer one may be under way; None: the one whose end triggered this job,
+    else the newest."""
+
     expected: int | None = None
     """Planned shards; None: as the artifacts say."""
 

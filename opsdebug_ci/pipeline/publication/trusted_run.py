@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.github.api.interface import Api
@@ -50,8 +51,10 @@ def run_id(request: PublishRequest, environ: Mapping[str, str]) -> int:
     return int(own)
 
 
-def trusted_run(api: Api, repository: str, number: int, request: PublishRequest) -> WorkflowRun:
-    """The run `number` of `repository`.
+def trusted_run(
+    api: Api, repository: str, number: int, request: PublishRequest, environ: Mapping[str, str]
+) -> WorkflowRun:
+    """The run `number` of `repository`, at the attempt that is told of: the server answers with the newest.
 
     Raises:
         UsageError: it is of another workflow than the one this publication is for.
@@ -64,7 +67,9 @@ def trusted_run(api: Api, repository: str, number: int, request: PublishRequest)
             f"run {number} is of the workflow `{plain(path, 200)}`; wanted `{request.workflow}`",
             next_step="name the right workflow in `workflow`, and its name under `workflow_run`",
         )
-    return run
+    finished = read_event(environ)
+    told = request.attempt or (finished.finished_attempt if finished.finished_run == number else 0)
+    return replace(run, run_attempt=min(told, run.run_attempt)) if told > 0 else run
 
 
 def silence(run: WorkflowRun) -> str | None:
