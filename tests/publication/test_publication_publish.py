@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from publication_scene import NUMBER, REPOSITORY, scene
-from shard_notation import known
+from shard_notation import cases, divided, known
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.publication import CommentPolicy
@@ -74,6 +76,24 @@ def test_a_missing_shard_is_never_a_pass(shards: int) -> None:
         assert (told.conclusion, told.exit_code) == ("incomplete", 4)
         assert [check.conclusion for check in here.checks()] == ["failure"]
         assert "shard 2" in here.body
+
+
+def test_what_is_wrong_with_a_shard_is_told_once() -> None:
+    with scene() as here:
+        run = here.run("gelu:pass*12", shards=4, but=[1, 2, 3], conclusion="failure")
+        broken = replace(
+            here.claimed(divided(cases("gelu:pass*12"), 4)[1], run), run=None, error="no torch", exit_code=3
+        )
+        here.upload(run, broken)
+        here.upload(run, here.claimed(divided(cases("gelu:pass*12"), 4)[2], run), b"{}")
+        here.publish(run, expected=4)
+        lines = [line for line in here.body.splitlines() if line.startswith("- shard ")]
+        assert [line.partition(":")[0] for line in lines] == [
+            "- shard 1 of 4 left nothing",
+            "- shard 2 of 4 has no run",
+            "- shard 3 of 4 left what cannot be taken",
+        ]
+        assert (here.body.count("no torch"), here.body.count("uploaded nothing")) == (1, 1)
 
 
 def test_no_shard_at_all_is_incomplete() -> None:

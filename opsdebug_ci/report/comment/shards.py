@@ -15,15 +15,12 @@ _STATES = {
 
 
 def missing_blocks(publication: Publication, amount: Amount) -> list[str]:
-    """Each shard that is not part of what is said, then the reasons that are of no shard."""
+    """Each shard that is not part of what is said, then the reasons that are of none of these."""
     total = len(publication.shards)
-    told = {shard.reason for shard in publication.shards if shard.reason}
-    shards = [
-        f"shard {shard.shard} of {total} {_STATES[shard.state]}{_because(shard.reason)}"
-        for shard in publication.shards
-        if shard.state is not ShardState.TAKEN
-    ]
-    reasons = [md_prose(reason, STATEMENT_LIMIT) for reason in publication.reasons if reason not in told]
+    lost = [shard for shard in publication.shards if shard.state is not ShardState.TAKEN]
+    shards = [f"shard {shard.shard} of {total} {_STATES[shard.state]}{_because(shard.reason)}" for shard in lost]
+    told = tuple(f"shard {shard.shard} " for shard in lost)  # as merging begins what it says of one
+    reasons = [md_prose(reason, STATEMENT_LIMIT) for reason in publication.reasons if not reason.startswith(told)]
     return listing("#### Not everything was judged", [*shards, *reasons], min(amount.lines or UNFOLDED, UNFOLDED))
 
 
