@@ -12,6 +12,7 @@ from opsdebug_ci.github.api.records import Artifact
 from opsdebug_ci.github.artifacts.archive import ARCHIVE_LIMIT_BYTES
 from opsdebug_ci.github.artifacts.listing import MOST_SHARDS, Chosen, chosen
 from opsdebug_ci.github.artifacts.naming import ArtifactName, artifact_name, parse
+from opsdebug_ci.model.publication import ShardState
 
 SUITES = st.from_regex(r"\A[A-Za-z0-9._-]{1,64}\Z").map(str)
 
@@ -150,7 +151,27 @@ def test_more_shards_than_a_matrix_has_are_said_and_not_listed(text: str, expect
 def test_a_shard_beyond_the_plan_is_said() -> None:
     found = choice("opsdebug-v1-a1-s1of1 opsdebug-v1-a1-s2of2", expected=1)
     assert told(found) == ("1:1", "")
-    assert found.reasons == ("there is a shard 2, and 1 are planned",)
+    assert found.reasons == (
+        "there is an artifact opsdebug-v1-a1-s2of2, and 1 shard is planned; "
+        "`expected-shards` and the matrix must agree",
+    )
+
+
+def test_who_looks_for_a_shard_in_vain_reads_what_it_would_be_called() -> None:
+    found = chosen((), suite="gpu", attempt=3, expected=2).others[1]
+    assert (found.shard, found.state) == (2, ShardState.MISSING)
+    assert found.reason == (
+        "the run has no artifact opsdebug-v1-gpu-a1-s2of2, nor one of a later attempt; "
+        "its job ended early, or uploads something else"
+    )
+
+
+def test_shards_of_another_division_name_both() -> None:
+    (found, *_) = choice("opsdebug-v1-a1-s1of1", expected=3).others
+    assert found.reason == (
+        "its artifact opsdebug-v1-a1-s1of1 is of another division; wanted one of 3: "
+        "`expected-shards` and the matrix must agree"
+    )
 
 
 def test_reasons_are_one_line_of_ours() -> None:

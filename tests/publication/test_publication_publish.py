@@ -93,7 +93,7 @@ def test_what_is_wrong_with_a_shard_is_told_once() -> None:
             "- shard 2 of 4 has no run",
             "- shard 3 of 4 left what cannot be taken",
         ]
-        assert (here.body.count("no torch"), here.body.count("uploaded nothing")) == (1, 1)
+        assert (here.body.count("no torch"), here.body.count("no artifact opsdebug-v1-a1-s1of4")) == (1, 1)
 
 
 def test_no_shard_at_all_is_incomplete() -> None:

@@ -17,6 +17,9 @@ from opsdebug_ci.model.publication import ShardOutcome, ShardState
 MOST_SHARDS = 256
 """Jobs that GitHub lets one matrix have."""
 
+_AGREE = "`expected-shards` and the matrix must agree"
+"""What to do where they do not."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenShard:
@@ -63,20 +66,33 @@ def chosen(artifacts: Sequence[Artifact], *, suite: str, attempt: int, expected:
     if planned > MOST_SHARDS:
         reason = f"there are said to be {planned:,} shards; a matrix has at most {MOST_SHARDS}"
         return Chosen(shards=0, taken=(), others=(), reasons=(reason,))
-    found = [_of_shard(shard, mine, planned) for shard in range(1, planned + 1)]
-    beyond = sorted({each.name.shard for each in mine if each.name.shard > planned})
+    found = [
+        _of_shard(ArtifactName(suite=suite, attempt=1, shard=shard, shards=planned), mine)
+        for shard in range(1, planned + 1)
+    ]
+    beyond = sorted((each.name for each in mine if each.name.shard > planned), key=lambda name: name.shard)
     return Chosen(
         shards=planned,
         taken=tuple(each for each in found if isinstance(each, ChosenShard)),
         others=tuple(each for each in found if isinstance(each, ShardOutcome)),
-        reasons=(f"there is a shard {beyond[0]}, and {planned} are planned",) if beyond else (),
+        reasons=(f"there is an artifact {beyond[0]}, and {_count(planned)} planned; {_AGREE}",) if beyond else (),
     )
 
 
-def _of_shard(shard: int, mine: Iterable[ChosenShard], planned: int) -> ChosenShard | ShardOutcome:
+def _count(planned: int) -> str:
+    return "1 shard is" if planned == 1 else f"{planned} shards are"
+
+
+def _of_shard(first: ArtifactName, mine: Iterable[ChosenShard]) -> ChosenShard | ShardOutcome:
+    """What is read of a shard whose first attempt has that name."""
+    shard, planned = first.shard, first.shards
     candidates = [each for each in mine if each.name.shard == shard]
     if not candidates:
-        return ShardOutcome(shard=shard, state=ShardState.MISSING, reason="its job has uploaded nothing")
+        reason = (
+            f"the run has no artifact {first}, nor one of a later attempt; "
+            "its job ended early, or uploads something else"
+        )
+        return ShardOutcome(shard=shard, state=ShardState.MISSING, reason=reason)
     newest = max(each.name.attempt for each in candidates)
     latest = [each for each in candidates if each.name.attempt == newest]
     problem = _problem(latest, planned)
@@ -88,9 +104,9 @@ def _of_shard(shard: int, mine: Iterable[ChosenShard], planned: int) -> ChosenSh
 def _problem(latest: Sequence[ChosenShard], planned: int) -> str:
     """Why the newest attempt of a shard is not read; empty: it is."""
     name, artifact = latest[0].name, latest[0].artifact
-    others = sorted({each.name.shards for each in latest} - {planned})
+    others = sorted((each.name for each in latest if each.name.shards != planned), key=lambda other: other.shards)
     if others:
-        return f"its artifact says that there are {others[0]} shards, and {planned} are planned"
+        return f"its artifact {others[0]} is of another division; wanted one of {planned}: {_AGREE}"
     if len(latest) > 1:
         return f"{len(latest)} artifacts are named {name}"
     if artifact.expired:
