@@ -36,12 +36,13 @@ def annotate(document: RunDocument, workspace: PurePath) -> tuple[Annotation, ..
 def _regressions(document: RunDocument) -> tuple[tuple[Comparison, ...], ...]:
     """Regressed series by operator, as they are ordered: the worst first. Those somebody accepted are left out."""
     run = None if document.performance is None else document.performance.comparison
-    groups: dict[str, tuple[Comparison, ...]] = {}
+    flagged = frozenset(document.regressions)
+    groups: dict[str, list[Comparison]] = {}
     for comparison in () if run is None else run.comparisons:
         operator = comparison.case.operator
-        if comparison.verdict is SpeedVerdict.REGRESSED and operator in document.regressions:
-            groups[operator] = (*groups.get(operator, ()), comparison)
-    return tuple(groups.values())
+        if comparison.verdict is SpeedVerdict.REGRESSED and operator in flagged:
+            groups.setdefault(operator, []).append(comparison)
+    return tuple(map(tuple, groups.values()))
 
 
 def _slower(group: tuple[Comparison, ...], source: OperatorSource | None, workspace: PurePath) -> Annotation:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from publication_scene import Scene, scene
 
-from opsdebug_ci.github.bot.body import decode_state, encode_state
-from opsdebug_ci.model.publication import AcceptedRegression
+from opsdebug_ci.github.bot.body import MOST_REMEMBERED, decode_state, encode_state, ever_smaller
+from opsdebug_ci.model.publication import AcceptedRegression, CommentState, ReportedHead
 
 
 def edited(here: Scene, until: str | None) -> None:
@@ -48,3 +48,25 @@ def test_what_cannot_be_decided_now_is_not_fixed(doubt: str) -> None:
         here.publish(here.run(f"softmax:{doubt} softmax:pass*3 gelu:pass"))
         assert "1 fixed: gelu" in here.body
         assert "1 not judged this time: softmax" in here.body
+
+
+def test_more_failures_than_could_ever_fit_cost_no_try() -> None:
+    """A stranger's run may name millions, and each text that is offered remembers anew."""
+    digests = tuple(f"{number:010x}" for number in range(MOST_REMEMBERED + 1))
+    known = CommentState(
+        version=1,
+        stage="smoke",
+        ci_run=1,
+        run_number=1,
+        attempt=1,
+        conclusion="fail",
+        body="",
+        head=ReportedHead(commit="a" * 40, failures=(), regressed=(), unlisted=digests),
+        complete=True,
+    )
+    assert [smaller.head.whole for smaller in ever_smaller(known)] == [False, False, False]
+    fewer = replace(known, head=replace(known.head, unlisted=digests[1:]))
+    assert [smaller.head.whole for smaller in ever_smaller(fewer)][:2] == [True, True]
+    read = decode_state(f"marker\n{encode_state(known)}\n")
+    assert read is not None
+    assert read.head.had("any")

@@ -42,6 +42,10 @@ _REASON_LIMIT = 200
 _LISTED = (200, 100, 50, 20, 5, 0)
 """Failures of one commit that are remembered in full: the first that fits."""
 
+MOST_REMEMBERED = 2_000
+"""Failures of both commits, in full or by digest, for which there can be room at all: so many digests in order hold
+61,000 bits, 10,000 characters of the line."""
+
 _MARKER = re.compile(r"<!-- opsdebug-ci:v1 id=([A-Za-z0-9._-]{1,64}) -->")
 _STATE = re.compile(r"<!-- opsdebug-ci:state ([A-Za-z0-9_-]{1,8192}={0,2}) -->")
 
@@ -78,7 +82,7 @@ def encode_state(state: CommentState) -> str:
     What finds no room is left out so that nothing wrong can follow from it: a failure that is left out of the list
     keeps its digest, so it is never called new later; where digests have no room either, `whole` says so.
     """
-    lines = (_line(smaller) for smaller in _ever_smaller(state))
+    lines = (_line(smaller) for smaller in ever_smaller(state))
     return next(line for line in lines if len(line) <= STATE_LIMIT_BYTES)
 
 
@@ -128,10 +132,11 @@ def _is_instant(text: str) -> bool:
         return False
 
 
-def _ever_smaller(state: CommentState) -> Iterator[CommentState]:
+def ever_smaller(state: CommentState) -> Iterator[CommentState]:
     """`state`, remembering less and less; the last is below 2,000 bytes whatever was asked for."""
     known = replace(state, accepted=tuple(_short(accepted) for accepted in state.accepted))
-    for most in _LISTED:
+    failures = sum(len(head.failures) + len(head.unlisted) for head in (known.head, known.previous) if head is not None)
+    for most in _LISTED if failures <= MOST_REMEMBERED else ():
         yield replace(known, head=_listing(known.head, most), previous=_maybe_listing(known.previous, most))
     forgetful = replace(known, head=_forgetting(known.head), previous=None)
     yield forgetful
