@@ -30,7 +30,7 @@ from opsdebug_ci.model.baseline import PULL_REQUEST_EVENTS
 from opsdebug_ci.pipeline.child import ChildResult, run_child
 from opsdebug_ci.pipeline.publish_step import publish_step
 from opsdebug_ci.pipeline.shard_report import Ending, bundle_directory, leave_shard
-from opsdebug_ci.pipeline.step_outcome import Outcome, failed, failure, remark_of
+from opsdebug_ci.pipeline.step_outcome import Outcome, failed, failure, in_one_line, remark_of
 from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
 from opsdebug_ci.store.files.layout import MARKER
@@ -115,6 +115,11 @@ def _run(
             f"`working-directory` is {inputs.working_directory!r}; wanted a directory of the repository",
             next_step="check the path, and that a checkout step comes first",
         )
+    if inputs.publish and inputs.push:
+        raise UsageError(
+            f"`push` is {inputs.push!r} and `publish` is 'true'; wanted one of them",
+            next_step="give each a job of its own, with the permissions that it needs",
+        )
     if inputs.publish:
         document = _new_directory(runner.temporary) / "published.json"
         return publish_step(inputs, directory, document, environ, opsdebug=opsdebug, stdout=stdout)
@@ -150,7 +155,7 @@ def _push(
         stdout=stdout,
     )
     if result.exit_code:
-        words = " ".join(result.last_words) or "the command ended without a word; next: run it by hand"
+        words = in_one_line(result.last_words) or "the command ended without a word; next: run it by hand"
         return failure(result.exit_code, f"opsdebug baselines push ended with {result.exit_code}", words)
     return Outcome(exit_code=0, verdict=str(Verdict.PASS), failures=0, regressions=0, annotations=())
 
@@ -209,7 +214,7 @@ def conclude(result: ChildResult, report: Path, workspace: Path) -> Outcome:
     """What a finished run comes to. Without a readable document it is never a pass."""
     if result.exit_code not in DOCUMENT_CODES:
         code = result.exit_code if result.exit_code > 0 else InternalError.exit_code
-        words = " ".join(result.last_words) or "the run ended without a word; next: run the same command by hand"
+        words = in_one_line(result.last_words) or "the run ended without a word; next: run the same command by hand"
         return failure(code, f"opsdebug ended with {result.exit_code}", words)
     try:
         document = decode(report.read_bytes())

@@ -5,6 +5,7 @@ Decides what a step without a run looks like. Deliberately tells nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from opsdebug_ci.github.workflow_commands import Annotation, Level
 from opsdebug_ci.model import RunDocument, Verdict
 from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.pipeline.shard_report import LeftShard
+
+NEXT = "next:"
+"""How the line begins that says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +71,17 @@ def failed(error: OpsdebugError) -> Outcome:
 
 def remark_of(error: OpsdebugError, level: Level) -> Annotation:
     """An error as a remark of one line."""
-    return Annotation(level=level, title=f"opsdebug: {error.code}", message=" ".join(str(error).split()))
+    message = in_one_line(" ".join(line.split()) for line in str(error).splitlines())
+    return Annotation(level=level, title=f"opsdebug: {error.code}", message=message)
+
+
+def in_one_line(lines: Iterable[str]) -> str:
+    """An error's lines as one, in which what to do next is set off from what is wrong."""
+    text = ""
+    for line in filter(None, lines):
+        set_off = line.startswith(NEXT) and text[-1:] not in tuple(".?!:;")
+        text += f"{'; ' if set_off else ' ' if text else ''}{line}"
+    return text
 
 
 def failure(exit_code: int, title: str, message: str) -> Outcome:

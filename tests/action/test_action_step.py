@@ -279,7 +279,7 @@ def test_an_error_of_the_command_line_is_quoted_in_one_line(job: Job, raised: st
     script = f"import sys\nprint('error: no torch\\n  next: install it', file=sys.stderr)\nraise SystemExit({raised})\n"
     assert job.step(script) == code
     assert job.outputs["exit-code"] == str(code)
-    assert job.commands == [f"::error title=opsdebug ended with {code}::error: no torch next: install it"]
+    assert job.commands == [f"::error title=opsdebug ended with {code}::error: no torch; next: install it"]
 
 
 def test_a_run_killed_by_a_signal_is_an_internal_error(job: Job) -> None:
@@ -497,7 +497,7 @@ def test_the_real_command_line_says_what_is_wrong_with_the_interpreter(job: Job)
         "::error title=opsdebug ended with 3::opsdebug [environment]: `python` is `no-such-python`"
     )
     assert ", wanted " in command
-    assert " next: " in command
+    assert "; next: " in command
 
 
 def test_wrong_inputs_are_told_in_one_line_and_nothing_runs(job: Job) -> None:
@@ -505,9 +505,21 @@ def test_wrong_inputs_are_told_in_one_line_and_nothing_runs(job: Job) -> None:
     assert job.outputs["verdict"] == "error"
     assert job.commands == [
         "::error title=opsdebug%3A configuration::`stage` is '${{ x }}'; wanted one of smoke, full, replay; "
-        "`gate` is '-x\\nverdict=pass'; wanted one of new, all, never "
+        "`gate` is '-x\\nverdict=pass'; wanted one of new, all, never; "
         "next: correct the `with:` block of this step; docs/action.md lists every input"
     ]
+
+
+def test_what_to_do_next_is_set_off_from_what_is_wrong(job: Job) -> None:
+    lines = ["ops.toml:3: did you mean `threshold`?", "  next: correct it"]
+    job.step(f"import sys\nprint({chr(10).join(lines)!r}, file=sys.stderr)\nraise SystemExit(2)\n")
+    assert job.commands[0].endswith("::ops.toml:3: did you mean `threshold`? next: correct it")
+
+
+def test_a_step_sends_or_tells_but_not_both(job: Job) -> None:
+    assert job.step("raise SystemExit(0)\n", push="kept", publish="true") == 2
+    (command,) = job.commands
+    assert "`push` is 'kept' and `publish` is 'true'; wanted one of them; next: give each a job of its own" in command
 
 
 def test_a_missing_working_directory_is_said(job: Job) -> None:
