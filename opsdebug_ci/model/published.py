@@ -54,7 +54,7 @@ class PublishedDocument:
     """Number; None: the run is of none, or it is not certain of which."""
 
     comment: str
-    """What became of the comment: `created`, `updated`, `unchanged`, `kept newer`, `not wanted`, `refused`, ..."""
+    """What became of the comment: `created`, `updated`, `unchanged`, `kept_newer`, `not_wanted`, `refused`, ..."""
 
     comment_url: str
     """Page of the comment; empty: there is none."""

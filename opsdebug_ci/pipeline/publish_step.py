@@ -13,6 +13,7 @@ from typing import TextIO
 from opsdebug_ci.errors import InternalError, UsageError
 from opsdebug_ci.github.environment import child_environment, with_token
 from opsdebug_ci.github.inputs import ActionInputs
+from opsdebug_ci.github.plain_text import one_line
 from opsdebug_ci.github.workflow_commands import Annotation, Level
 from opsdebug_ci.model.published import PublishedDocument, Remark
 from opsdebug_ci.model.vocabulary import Gate
@@ -25,6 +26,9 @@ DOCUMENT_CODES: tuple[int, ...] = (0, 1, 3, 4)
 
 NOTHING_SAID = "none"
 """Verdict of a step that had nothing to say."""
+
+LINE_LIMIT = 1_000
+"""Characters of the line that tells it: two addresses and a few words."""
 
 _LEVELS = {level.value: level for level in Level}
 
@@ -60,6 +64,7 @@ def publish_step(
         words = in_one_line(result.last_words) or "the command ended without a word; next: run it by hand"
         code = result.exit_code if result.exit_code > 0 else InternalError.exit_code
         return failure(code, f"opsdebug publish ended with {result.exit_code}", words)
+    stdout.write(f"{_told_where(told)}\n")
     return Outcome(
         exit_code=result.exit_code,
         verdict=told.conclusion or NOTHING_SAID,
@@ -93,6 +98,13 @@ def _told(document: Path) -> PublishedDocument | None:
         return decode_published(document.read_bytes())
     except UsageError:
         return None
+
+
+def _told_where(told: PublishedDocument) -> str:
+    """What was said and where, for who opens the log of a step that has failed."""
+    what = f"{told.conclusion} at {told.head_commit[:7]}" if told.conclusion else "nothing to say"
+    comment = ", ".join(filter(None, (told.comment, told.comment_url)))
+    return one_line(f"opsdebug publish: {what}; comment {comment}; check {told.check_url or NOTHING_SAID}", LINE_LIMIT)
 
 
 def _remark(remark: Remark) -> Annotation:

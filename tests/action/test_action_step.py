@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from opsdebug_ci.model import (
     Summary,
     Verdict,
 )
+from opsdebug_ci.model.published import PUBLISHED_SCHEMA, PublishedDocument
 from opsdebug_ci.model.shard import SHARD_FILE, ShardDocument
 from opsdebug_ci.pipeline.action import run_action
 from opsdebug_ci.report import encode
@@ -464,6 +466,31 @@ def test_a_job_that_only_tells_runs_no_code_of_a_fork(job: Job) -> None:
     }
     job.step("raise SystemExit(3)\n", publish="true")
     assert not any("your own machine" in command for command in job.commands)
+
+
+def test_a_job_that_tells_says_in_its_log_what_and_where(job: Job) -> None:
+    told = PublishedDocument(
+        schema=PUBLISHED_SCHEMA,
+        conclusion="fail",
+        exit_code=1,
+        head_commit="c0ffee1" + 33 * "0",
+        pull_request=7,
+        comment="updated",
+        comment_url="https://github.example/acme/kernels/pull/7#issuecomment-3",
+        check_url="https://github.example/acme/kernels/runs/5\n::error::obey",
+        failures=2,
+        regressions=0,
+        summary="",
+    )
+    assert job.step(job.ends_with(encode(told), 1), publish="true") == 1
+    assert job.log.splitlines()[-1] == (
+        "opsdebug publish: fail at c0ffee1; comment updated, "
+        "https://github.example/acme/kernels/pull/7#issuecomment-3; "
+        "check https://github.example/acme/kernels/runs/5 ::error::obey"
+    )
+    silent = replace(told, conclusion="", exit_code=0, head_commit="", comment="none", comment_url="", check_url="")
+    assert job.step(job.ends_with(encode(silent), 0), publish="true") == 0
+    assert job.log.splitlines()[-1] == "opsdebug publish: nothing to say; comment none; check none"
 
 
 @pytest.mark.parametrize(
