@@ -37,7 +37,19 @@ def test_an_end_that_is_to_come_counts(until: str | None) -> None:
         here.publish(here.run("softmax:wrong"))
         edited(here, until)
         here.publish(here.run("softmax:pass", conclusion="success"))
-        assert "accepted" in here.body
+        (comment,) = here.ours
+        known = decode_state(comment.body)
+        assert known is not None
+        assert [one.operator for one in known.accepted] == ["gelu"]
+
+
+def test_what_is_not_slower_this_time_is_not_said_to_be() -> None:
+    """One run of a commit flagged it, and a person accepted that; another run of the same commit does not."""
+    with scene() as here:
+        here.publish(here.run("softmax:wrong"))
+        edited(here, None)
+        told = here.publish(here.run("softmax:pass gelu:pass", conclusion="success"))
+        assert (told.conclusion, "slower" in here.body) == ("pass", False)
 
 
 @pytest.mark.parametrize("doubt", ["inconclusive", "error"])

@@ -19,6 +19,7 @@ from opsdebug_ci.model.publication import (
     Publication,
     ReportedHead,
 )
+from opsdebug_ci.model.speed import SpeedVerdict
 from opsdebug_ci.pipeline.publication.gathering import Gathered
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.publication.subject import Subject
@@ -56,7 +57,7 @@ def statement(
         reasons=(*(_CANCELLED if subject.cancelled and not complete else ()), *gathered.reasons, *merged.reasons),
         shards=gathered.outcomes,
         document=merged.document,
-        accepted=counting,
+        accepted=_of_slower(counting, merged.document),
         links=subject.links,
     )
     since = _last_push(before, subject)
@@ -99,7 +100,7 @@ def remembered(
         head=reported_head(subject.head_commit, publication.document),
         complete=publication.complete,
         previous=_last_push(before, subject),
-        accepted=publication.accepted,
+        accepted=_newest((*_remembered(before, subject), *publication.accepted)),
     )
     return replace(state, reported_at=_reported_at(state, before, written_at))
 
@@ -127,8 +128,24 @@ def _remembered(before: CommentState | None, subject: Subject) -> tuple[Accepted
 
 def _in_force(accepted: Sequence[AcceptedRegression], now: datetime) -> tuple[AcceptedRegression, ...]:
     """One for each operator, the newest, unless it has lapsed."""
-    newest = {one.operator: one for one in sorted(accepted, key=lambda one: one.at)}
-    return tuple(one for one in newest.values() if one.until is None or datetime.fromisoformat(one.until) > now)
+    newest = _newest(accepted)
+    return tuple(one for one in newest if one.until is None or datetime.fromisoformat(one.until) > now)
+
+
+def _newest(accepted: Sequence[AcceptedRegression]) -> tuple[AcceptedRegression, ...]:
+    return tuple({one.operator: one for one in sorted(accepted, key=lambda one: one.at)}.values())
+
+
+def _of_slower(accepted: Sequence[AcceptedRegression], document: RunDocument | None) -> tuple[AcceptedRegression, ...]:
+    """Those of operators that this run found slower: another run of the same commit may have found that."""
+    if document is None:
+        return ()
+    run = None if document.performance is None else document.performance.comparison
+    compared = () if run is None else run.comparisons
+    found = (one.case.operator for one in compared if one.verdict is SpeedVerdict.REGRESSED)
+    slower = {*document.regressions, *found}
+    named = {*slower, *reported_head("", replace(document, regressions=tuple(slower))).regressed}
+    return tuple(one for one in accepted if one.operator in named)
 
 
 def _concluded(
