@@ -238,7 +238,7 @@ class RunLinks:
     """Attempt of the CI run."""
 
     bundles: str = ""
-    """Where the failure bundles are, in words; empty: not known."""
+    """How to have the failure bundles, in words, commands in backticks; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

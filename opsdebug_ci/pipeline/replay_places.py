@@ -1,4 +1,4 @@
-"""Where bundles are found: a file, the directory beside the configuration, the baseline store.
+"""Where bundles are found: a file, the directory beside the configuration, the baseline store, fetched artifacts.
 
 Decides which bytes a name stands for. What a bundle says is not looked at here; bytes that do not hash to their name
 are told as such and never handed on.
@@ -15,6 +15,7 @@ from opsdebug_ci.bundle.place import OWN_DIRECTORY, BundlePlace
 from opsdebug_ci.errors import BundleError, UsageError
 from opsdebug_ci.failures.bundle_reader import Bundle, parse_bundle, read_bundle
 from opsdebug_ci.model.bundle import BundleManifest
+from opsdebug_ci.pipeline.fetched_bundles import fetched_bundles
 from opsdebug_ci.pipeline.records import NO_RECORDS, configured_store, read_records
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.store.baseline_store import BaselineStore
@@ -120,11 +121,19 @@ def _named(name: str, configuration: Configuration, directory: Path, environ: Ma
             f"`{name}` is no file; wanted a bundle, or the beginning of the sha256 of a stored one",
             next_step="check the path; `opsdebug failures` lists what is stored",
         )
-    everything = {found.sha256: found for found in every_bundle(configuration, environ)}
+    everything = _with_fetched({found.sha256: found for found in every_bundle(configuration, environ)}, configuration)
     if not any(sha256.startswith(name.lower()) for sha256 in everything):
         _told_elsewhere(name, configuration, environ)
     where = f"`{OWN_DIRECTORY}` and store `{configured_store(configuration, environ).location}`"
     return everything[only_match(everything, name, where)]
+
+
+def _with_fetched(everything: dict[str, Found], configuration: Configuration) -> dict[str, Found]:
+    """And the bundles of CI runs that were fetched, which only a name asks for: a stage replays what is its own."""
+    for sha256, place, words in fetched_bundles(configuration.root):
+        fetched = _local(place, sha256, words)
+        everything[sha256] = _either(everything[sha256], fetched) if sha256 in everything else fetched
+    return everything
 
 
 def _told_elsewhere(name: str, configuration: Configuration, environ: Mapping[str, str] | None) -> None:
@@ -144,10 +153,8 @@ def _told_elsewhere(name: str, configuration: Configuration, environ: Mapping[st
         )
 
 
-def _local(place: BundlePlace, sha256: str) -> Found:
-    return Found(
-        sha256=sha256, place=OWN_DIRECTORY, read=lambda: parse_bundle(stored_bytes(place, sha256), _shown(sha256))
-    )
+def _local(place: BundlePlace, sha256: str, words: str = OWN_DIRECTORY) -> Found:
+    return Found(sha256=sha256, place=words, read=lambda: parse_bundle(stored_bytes(place, sha256), _shown(sha256)))
 
 
 def _stored(store: BaselineStore, sha256: str) -> Found:

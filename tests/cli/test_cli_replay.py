@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import jsonschema
@@ -65,3 +66,22 @@ def test_mistakes(place: Path, arguments: tuple[str, ...], said: str) -> None:
     ended = opsdebug("replay", *arguments, at=place)
     assert ended.code == 2
     assert said in scrub(ended.err, place=place)
+
+
+def test_a_bundle_of_a_ci_run_replays_by_its_hash_once_it_is_fetched(place: Path, bundle: Path, tmp_path: Path) -> None:
+    """In a checkout that never ran anything: an artifact as it is uploaded, unpacked as `gh run download` does."""
+    checkout = tmp_path / "checkout"
+    shutil.copytree(place, checkout, ignore=shutil.ignore_patterns(".opsdebug", "baselines"))
+    missing = opsdebug("replay", bundle.stem[:12], at=checkout)
+    assert (missing.code, missing.out) == (2, "")
+    archive = shutil.make_archive(str(tmp_path / "artifact"), "zip", root_dir=bundle.parents[1])
+    fetched = checkout / ".opsdebug" / "bundles" / "4711" / "opsdebug-bundles-of-opsdebug-v1-a1-s1of1"
+    shutil.unpack_archive(archive, fetched)
+    ended = opsdebug("replay", bundle.stem[:12], "--times", "1", at=checkout)
+    assert ended.code == 1, ended.err
+    assert f"in {fetched.relative_to(checkout)}" in ended.out
+    [copy] = fetched.glob("*/*.opsbundle")
+    copy.write_bytes(copy.read_bytes()[:-1])
+    damaged = opsdebug("replay", bundle.stem[:12], at=checkout)
+    assert damaged.code == 2
+    assert "is damaged" in damaged.out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.records import PullRequest, WorkflowRun
@@ -15,6 +16,10 @@ from opsdebug_ci.github.bot.pull import find_pull
 from opsdebug_ci.model.baseline import PULL_REQUEST_EVENTS
 from opsdebug_ci.model.publication import RunLinks
 from opsdebug_ci.model.shard import ShardDocument
+from opsdebug_ci.pipeline.fetched_bundles import fetching
+
+USUAL_HOST = "github.com"
+"""Of the server that `gh` asks where it is told of none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +119,10 @@ def links(server: str, repository: str, run: int, attempt: int) -> RunLinks:
 
 
 def with_bundles(subject: Subject, artifacts: Sequence[str]) -> Subject:
-    """`subject` with the place of its failure bundles: the artifacts that are named like it."""
+    """`subject` with the way to its failure bundles, where artifacts are named like some. Their names stay out of it:
+    the code under test can choose them."""
     if not artifacts:
         return subject
-    named = f"artifact {artifacts[0]}" if len(artifacts) == 1 else f"artifacts {', '.join(artifacts)}"
-    return replace(subject, links=replace(subject.links, bundles=f"{named} of the run"))
+    host = urlsplit(subject.links.run_url).netloc
+    command = fetching(subject.repository, subject.ci_run, "" if host == USUAL_HOST else host)
+    return replace(subject, links=replace(subject.links, bundles=f"`{command}`, beside the configuration"))

@@ -77,7 +77,7 @@ def _unseen(hidden: int) -> list[str]:
 
 def _bundles(links: RunLinks, groups: Sequence[Group]) -> list[str]:
     there = links.bundles and any(group.replay for group in groups)
-    return [f"Bundles to replay: {md_text(links.bundles)}."] if there else []
+    return [f"Bundles to replay: {md_prose(links.bundles, STATEMENT_LIMIT)}."] if there else []
 
 
 def _known(document: RunDocument, groups: Sequence[Group], amount: Amount) -> list[str]:
