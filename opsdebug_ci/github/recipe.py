@@ -133,6 +133,9 @@ def _check(recipe: Recipe) -> None:
     for option, given in (("runs-on", recipe.runs_on), ("bot-runs-on", recipe.bot_runs_on)):
         sound = 0 < len(given) <= MOST_LABELS and all(map(_LABEL.fullmatch, given))
         _require(sound, option, ", ".join(given), "labels of letters, digits, `.`, `_`, `-`, joined by commas")
+    _require(
+        not _shared(recipe), "bot-runs-on", ", ".join(recipe.bot_runs_on), "a label that no machine of `--runs-on` has"
+    )
     image = not recipe.container or _IMAGE.fullmatch(recipe.container)
     _require(image, "container", recipe.container, "an image, e.g. `ghcr.io/acme/torch:2.13@sha256:...`")
     _require(recipe.container or not recipe.gpus, "gpus", "no container", "`--container IMAGE` beside it")
@@ -181,6 +184,12 @@ def _runs_on(given: tuple[str, ...], excuse: str) -> str:
 def _is_own(given: tuple[str, ...]) -> bool:
     """The machine is not one of GitHub's."""
     return "self-hosted" in (label.lower() for label in given)
+
+
+def _shared(recipe: Recipe) -> bool:
+    """A machine that runs operators has every label of the jobs that may write, and would be given them."""
+    operators, bot = ({label.lower() for label in each} for each in (recipe.runs_on, recipe.bot_runs_on))
+    return _is_own(recipe.runs_on) and bot <= operators
 
 
 def _digest(image: str) -> str:

@@ -269,6 +269,11 @@ def test_the_report_listens_to_the_workflow_that_runs_operators() -> None:
         ({"runs_on": ()}, r"`--runs-on` is ''; wanted labels"),
         ({"runs_on": ("a",) * 21}, r"`--runs-on` is '(a, ){20}a'; wanted labels"),
         ({"bot_runs_on": ("a]",)}, r"`--bot-runs-on` is 'a\]'"),
+        (
+            {"runs_on": OWN, "bot_runs_on": ("self-hosted",)},
+            r"`--bot-runs-on` is 'self-hosted'; wanted a label that no machine of `--runs-on` has",
+        ),
+        ({"runs_on": OWN, "bot_runs_on": ("linux", "Self-Hosted")}, r"wanted a label that no machine"),
         ({"container": "a\nrun: x"}, r"`--container` is 'a\\nrun: x'; wanted an image"),
         ({"container": "a # b"}, r"`--container` is 'a # b'"),
         ({"container": "${{ github.token }}"}, r"`--container` is"),
