@@ -27,7 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "selftest": ("opsdebug_ci.cli.selftest", "Planted wrong operators must be caught, right ones left alone."),
     "calibrate": ("opsdebug_ci.cli.calibrate", "Probe how fast this machine copies, multiplies and launches."),
     "doctor": ("opsdebug_ci.cli.doctor", "What is here, what is missing, what to do about it."),
-    "init": ("opsdebug_ci.cli.init", "Write a workflow, a configuration and a first operator."),
+    "init": ("opsdebug_ci.cli.init", "Write workflows, a configuration and a first operator."),
 }
 """Command -> (module that holds it as `command`, help). The help stands here so that `--help` imports nothing."""
 
