@@ -29,6 +29,7 @@ from opsdebug_ci.model.acceptance import Acceptance
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.model.shard import ShardDocument
+from opsdebug_ci.pipeline.publication.command import publish_here
 from opsdebug_ci.pipeline.publication.publish import publish
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.report import decode_published
@@ -154,6 +155,15 @@ class Repository:
         self.wait()
         return self.job("issue_comment" if "comment" in event else "pull_request_target", event, step=step)
 
+    def answered(self, event: Mapping[str, object], name: str = "issue_comment", **asked: object) -> PublishedDocument:
+        """What the job of a person's event does, in this process."""
+        self.wait()
+        environ = {**self._variables(name, event), "OPSDEBUG_TOKEN": self.scene.token}
+        world = replace(
+            self.scene.world(), directory=self.place, environ=environ, now=lambda: datetime.now(timezone.utc)
+        )
+        return publish_here(replace(PublishRequest(store=self.store, workflow=WORKFLOW), **asked), world)
+
     def job(self, name: str, event: Mapping[str, object], *options: str, step: bool = False, **variables: str) -> Ended:
         """One process to its end: `opsdebug publish`, or the action's step that runs it."""
         process = self.start(STEP if step else COMMAND, name, event, *options, **variables)
@@ -164,10 +174,7 @@ class Repository:
         self, words: Sequence[str], name: str, event: Mapping[str, object], *options: str, **variables: str
     ) -> subprocess.Popen[str]:
         """The process of STEP or COMMAND."""
-        path = self.place / "event.json"
-        home = {"default_branch": "main", "full_name": REPOSITORY}
-        path.write_text(json.dumps({**event, "repository": home}), encoding="utf-8")
-        environ = {**self.environ, "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(path)}
+        environ = self._variables(name, event)
         if words is STEP:
             environ |= self._inputs
         else:
@@ -181,6 +188,13 @@ class Repository:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def _variables(self, name: str, event: Mapping[str, object]) -> dict[str, str]:
+        """Those of the job of an event."""
+        path = self.place / "event.json"
+        home = {"default_branch": "main", "full_name": REPOSITORY}
+        path.write_text(json.dumps({**event, "repository": home}), encoding="utf-8")
+        return {**self.environ, "GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(path)}
 
     @property
     def environ(self) -> dict[str, str]:
