@@ -60,7 +60,7 @@ def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: T
     """
     runner = read_runner(environ)
     try:
-        inputs = read_inputs(environ)
+        inputs = _one_task(read_inputs(environ))
         event = read_event(environ) if inputs.publish else _accepted(read_event(environ))
         if event.from_fork and runner.self_hosted and not inputs.publish:
             stdout.writelines(f"{line}\n" for line in render_annotations((FORK_ON_OWN_MACHINE,)))
@@ -78,6 +78,16 @@ def _with_shard(outcome: Outcome, runner: Runner, environ: Mapping[str, str]) ->
         return replace(outcome, shard=leave_shard(ending, environ, runner))
     except EnvironmentLimitError as error:
         return replace(outcome, annotations=(*outcome.annotations, remark_of(error, Level.WARNING)))
+
+
+def _one_task(inputs: ActionInputs) -> ActionInputs:
+    """`inputs`, unless they ask for two things that need different permissions."""
+    if inputs.publish and inputs.push:
+        raise UsageError(
+            f"`push` is {inputs.push!r} and `publish` is 'true'; wanted one of them",
+            next_step="give each a job of its own, with the permissions that it needs",
+        )
+    return inputs
 
 
 def _accepted(event: Event) -> Event:
@@ -114,11 +124,6 @@ def _run(
         raise UsageError(
             f"`working-directory` is {inputs.working_directory!r}; wanted a directory of the repository",
             next_step="check the path, and that a checkout step comes first",
-        )
-    if inputs.publish and inputs.push:
-        raise UsageError(
-            f"`push` is {inputs.push!r} and `publish` is 'true'; wanted one of them",
-            next_step="give each a job of its own, with the permissions that it needs",
         )
     if inputs.publish:
         document = _new_directory(runner.temporary) / "published.json"
