@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from publication_scene import Scene, scene
+from github_server.records import Run
+from publication_notation import slower
+from publication_scene import NUMBER, REPOSITORY, Scene, scene
+from shard_notation import cases, run_of, shard_of
 
-from opsdebug_ci.github.bot.body import MOST_REMEMBERED, decode_state, encode_state, ever_smaller
+from opsdebug_ci.github.api.client import open_client
+from opsdebug_ci.github.bot.body import MOST_REMEMBERED, compose, decode_state, encode_state, ever_smaller
+from opsdebug_ci.model import Verdict
 from opsdebug_ci.model.publication import AcceptedRegression, CommentState, ReportedHead
+from opsdebug_ci.pipeline.publication.publish import publish
+from opsdebug_ci.pipeline.publication.request import PublishRequest
 
 
 def edited(here: Scene, until: str | None) -> None:
@@ -22,6 +29,14 @@ def edited(here: Scene, until: str | None) -> None:
     here.server.state.comments[comment.id] = replace(comment, body=f"{marker}\n{line}\n{rest}")
 
 
+def remembered(here: Scene) -> list[str]:
+    """Operators of acceptances in what the comment remembers."""
+    (comment,) = here.ours
+    known = decode_state(comment.body)
+    assert known is not None
+    return [one.operator for one in known.accepted]
+
+
 @pytest.mark.parametrize("until", ["soon", "", "2027-12-31", "2027-12-31T00:00:00", "9" * 400])
 def test_an_end_that_is_no_instant_stops_nothing(until: str) -> None:
     with scene() as here:
@@ -32,24 +47,11 @@ def test_an_end_that_is_no_instant_stops_nothing(until: str) -> None:
 
 
 @pytest.mark.parametrize("until", [None, "2027-12-31T00:00:00+00:00"])
-def test_an_end_that_is_to_come_counts(until: str | None) -> None:
+def test_an_end_that_is_an_instant_is_read(until: str | None) -> None:
     with scene() as here:
         here.publish(here.run("softmax:wrong"))
         edited(here, until)
-        here.publish(here.run("softmax:pass", conclusion="success"))
-        (comment,) = here.ours
-        known = decode_state(comment.body)
-        assert known is not None
-        assert [one.operator for one in known.accepted] == ["gelu"]
-
-
-def test_what_is_not_slower_this_time_is_not_said_to_be() -> None:
-    """One run of a commit flagged it, and a person accepted that; another run of the same commit does not."""
-    with scene() as here:
-        here.publish(here.run("softmax:wrong"))
-        edited(here, None)
-        told = here.publish(here.run("softmax:pass gelu:pass", conclusion="success"))
-        assert (told.conclusion, "slower" in here.body) == ("pass", False)
+        assert remembered(here) == ["gelu"]
 
 
 @pytest.mark.parametrize("doubt", ["inconclusive", "error"])
@@ -82,3 +84,61 @@ def test_more_failures_than_could_ever_fit_cost_no_try() -> None:
     read = decode_state(f"marker\n{encode_state(known)}\n")
     assert read is not None
     assert read.head.had("any")
+
+
+def flagged(here: Scene) -> Run:
+    """A run that found `layer_norm` slower."""
+    run = here.run("gelu:pass", but=[1])
+    found = slower(run_of(cases("layer_norm:pass gelu:pass")), "layer_norm")
+    gating = replace(found, summary=replace(found.summary, verdict=Verdict.FAIL, exit_code=1))
+    here.upload(run, here.claimed(shard_of(gating), run))
+    return run
+
+
+def accepted(here: Scene) -> AcceptedRegression:
+    return AcceptedRegression(operator="layer_norm", commit=here.head, by="mona", at="2026-11-30T12", reason="exact")
+
+
+def test_a_comment_alone_accepts_nothing() -> None:
+    """Other workflows write under the same name, and some repeat what anybody wrote."""
+    with scene() as here:
+        run = flagged(here)
+        known = CommentState(
+            version=1,
+            stage="smoke",
+            ci_run=1,
+            run_number=0,
+            attempt=1,
+            conclusion="accepted",
+            body="",
+            head=ReportedHead(commit=here.head, failures=(), regressed=("layer_norm",)),
+            complete=True,
+            accepted=(accepted(here),),
+        )
+        here.server.comment(REPOSITORY, NUMBER, compose("default", known, "x"), author="github-actions[bot]")
+        told = here.publish(run)
+        assert (told.conclusion, [check.conclusion for check in here.checks()]) == ("regressed", ["action_required"])
+        assert here.publish(run).conclusion == "regressed"
+
+
+def test_what_was_accepted_stays_so_when_the_run_is_told_again() -> None:
+    with scene() as here:
+        run = flagged(here)
+        assert here.publish(run).conclusion == "regressed"
+        api = open_client(api_url=here.server.url, token=here.token, clock=here.clock)
+        asked = PublishRequest(run_id=run.id)
+        assert publish(asked, api, here.clock, here.world(), accepted=[accepted(here)]).conclusion == "accepted"
+        assert [here.publish(run).conclusion for _ in range(2)] == ["accepted", "accepted"]
+        assert [check.conclusion for check in here.checks()] == ["neutral"]
+
+
+def test_what_is_not_slower_this_time_is_not_said_to_be() -> None:
+    """One attempt flagged it, and a person accepted that; the next does not."""
+    with scene() as here:
+        run = flagged(here)
+        here.publish(run)
+        api = open_client(api_url=here.server.url, token=here.token, clock=here.clock)
+        publish(PublishRequest(run_id=run.id), api, here.clock, here.world(), accepted=[accepted(here)])
+        assert "Slower, and accepted" in here.body
+        told = here.publish(here.run("layer_norm:pass gelu:pass", of=run, conclusion="success"))
+        assert (told.conclusion, "lower" in here.body, remembered(here)) == ("pass", False, ["layer_norm"])

@@ -179,6 +179,9 @@ class CheckApp:
 class CheckOutput:
     """What a check shows."""
 
+    title: str | None = None
+    """Heading."""
+
     annotations_count: int = 0
     """Annotations it has."""
 

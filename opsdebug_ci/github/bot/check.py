@@ -88,7 +88,9 @@ def open_check(api: Api, repository: str, head_commit: str, name: str, *, extern
     if ours and max(known.order for known, _ in ours) > identity.order:
         return Check(commit, ours[-1][1], identity, superseded=True)
     taken = commit.take(ours[-1][1], opening) if ours and _may_be_taken(*ours[-1], identity) else None
-    return Check(commit, taken or commit.open(opening, identity), identity)
+    before = ours[-1][1].output if ours else None
+    title = "" if before is None else before.title or ""
+    return Check(commit, taken or commit.open(opening, identity), identity, before=title)
 
 
 def _may_be_taken(known: CheckIdentity, check: CheckRun, identity: CheckIdentity) -> bool:
@@ -99,8 +101,16 @@ class Check:
     """A check that is open until it is completed; leaving its `with` block completes it in any case."""
 
     def __init__(
-        self, commit: CommitChecks, run: CheckRun, identity: CheckIdentity, *, superseded: bool = False
+        self,
+        commit: CommitChecks,
+        run: CheckRun,
+        identity: CheckIdentity,
+        *,
+        superseded: bool = False,
+        before: str = "",
     ) -> None:
+        self.before = before
+        """Title of the one that stood there, as the server says; empty: there was none."""
         self.superseded = superseded
         """A later run or attempt speaks for the commit; nothing is sent."""
         self._commit, self._run, self._identity = commit, run, identity

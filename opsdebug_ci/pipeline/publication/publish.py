@@ -10,7 +10,7 @@ the code under test runs here, and nothing it wrote is believed beyond what it s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opsdebug_ci.errors import UsageError
@@ -18,7 +18,7 @@ from opsdebug_ci.github.address import repository_of, server_of
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.patience import Clock
 from opsdebug_ci.github.bot.sticky_comment import CommentOutcome
-from opsdebug_ci.model.publication import AcceptedRegression, CommentPolicy, Conclusion, Publication
+from opsdebug_ci.model.publication import AcceptedRegression, CommentPolicy, CommentState, Conclusion, Publication
 from opsdebug_ci.model.published import PUBLISHED_SCHEMA, PublishedDocument, Remark
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate
 from opsdebug_ci.pipeline.publication.gathering import ArtifactPlace, ArtifactsOfRun, ArtifactsOnDisk, gather
@@ -28,7 +28,7 @@ from opsdebug_ci.pipeline.publication.subject import Subject, subject_of_run, su
 from opsdebug_ci.pipeline.publication.trusted_run import run_id, silence, trusted_run
 from opsdebug_ci.pipeline.publication.voice import Voice, remarks
 from opsdebug_ci.pipeline.world import World
-from opsdebug_ci.report.comment import check_summary
+from opsdebug_ci.report.comment import check_summary, tells_of_acceptance
 from opsdebug_ci.report.escape import md_text
 
 EXIT_CODES = {
@@ -138,7 +138,7 @@ def _of_run(
         gathered = gather(source, request, subject)
         voice.subject = subject = with_bundles(subject, gathered.bundles)
         seen = voice.seen()
-        before = None if seen is None else seen[1].state
+        before = None if seen is None else vouched(seen[1].state, "" if check is None else check.before)
         publication = statement(gathered, subject, request, before=before, accepted=accepted, now=world.now())
         comment = None
         if seen is not None:
@@ -153,6 +153,17 @@ def _of_run(
         unheard=voice.unheard,
         notes=(*subject.notes, *voice.notes),
     )
+
+
+def vouched(state: CommentState | None, title: str) -> CommentState | None:
+    """What a comment remembers, its acceptances only where the check of the commit told of some: whatever posts under
+    our name may write such a comment, and only who may write checks such a check.
+
+    Args:
+        state: of the comment.
+        title: of the check as it was before; empty: there was none.
+    """
+    return state if state is None or tells_of_acceptance(title) else replace(state, accepted=())
 
 
 def _document(told: Told, request: PublishRequest) -> PublishedDocument:

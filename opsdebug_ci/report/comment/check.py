@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opsdebug_ci.model.publication import Publication
-from opsdebug_ci.report.comment.headline import counts
+from opsdebug_ci.report.comment.headline import ACCEPTED, counts
 from opsdebug_ci.report.comment.ladder import rungs
 
 TITLE_LIMIT = 255
@@ -13,6 +13,11 @@ TITLE_LIMIT = 255
 def check_title(publication: Publication) -> str:
     """`fail: 14 of 1,000 cases of 24 operators failed; 986 pass`: one line of our own words and numbers."""
     return f"{publication.conclusion}: {counts(publication)}"[:TITLE_LIMIT]
+
+
+def tells_of_acceptance(title: str) -> bool:
+    """A check of that title told of operators whose slowness a person has accepted."""
+    return f" {ACCEPTED}" in title
 
 
 def check_summary(publication: Publication, limit: int) -> str:

@@ -22,6 +22,9 @@ from opsdebug_ci.report.figures import counted
 _UNNAMED = re.compile("[^A-Za-z0-9._-]")
 """What no suite or stage has in its name."""
 
+ACCEPTED = "slower, accepted"
+"""What the counts say of operators that became slower, which a person has accepted."""
+
 SENTENCE_LIMIT = 300
 """Characters of a sentence about speed: a name, three numbers, a commit."""
 
@@ -43,7 +46,7 @@ def counts(publication: Publication) -> str:
     clauses = [
         "no case was judged" if document is None else rollup.judged(document),
         *([f"{counted(waiting, 'operator')} slower, needs a person"] if waiting else []),
-        *([f"{counted(accepted, 'operator')} slower, accepted"] if accepted else []),
+        *([f"{counted(accepted, 'operator')} {ACCEPTED}"] if accepted else []),
         *([f"from {taken} of {total} shards" if taken < total else f"from {total} shards"] if total > 1 else []),
     ]
     return "; ".join(clauses)
