@@ -294,6 +294,7 @@ def test_what_was_never_sent_is_sent_again_also_a_post(verb: str) -> None:
     with pytest.raises(GithubUnreachableError, match="refused") as caught:
         CALLS[verb](client)
     assert type(caught.value) is GithubUnreachableError
+    assert "`GITHUB_API_URL`, http://127.0.0.1:" in (caught.value.next_step or "")
     assert (client.calls, clock.sleeps) == (3, [0.5, 1.0])
 
 

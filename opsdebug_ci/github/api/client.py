@@ -208,7 +208,8 @@ class Client:
             f"{request.verb} {self._redaction.one_line(request.path)}: got {self._redaction.one_line(why)} after "
             f"{tries} {'try' if tries == 1 else 'tries'}, and would have to wait {wait_s:.0f} s; wanted an answer "
             f"with {max(0.0, patience.budget_s - patience.spent_s):.0f} of {patience.budget_s:.0f} s for waiting left",
-            next_step="run the job again later; githubstatus.com tells of outages, and fewer jobs at once of limits",
+            next_step="run the job again later; outages are told of at githubstatus.com, limits call for fewer jobs at "
+            f"once; where no request ever gets through, correct `GITHUB_API_URL`, {self._sender.api_url}",
         )
 
     def _bounds_of(self, request: Request) -> Bounds:
