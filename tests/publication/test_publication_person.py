@@ -71,11 +71,13 @@ def test_a_stranger_changes_nothing_and_is_not_answered(here: Repository) -> Non
 
 
 def test_one_of_two_flagged_operators_is_not_enough(here: Repository) -> None:
-    here.reported(here.run("softmax", "gelu"))
+    run = here.run("softmax", "gelu")
+    here.reported(run)
     done = here.answered(here.says("/opsdebug accept softmax fine"))
     assert (done.exit_code, done.conclusion, done.regressions) == (1, "regressed", 1)
     assert here.check.conclusion == "action_required"
     assert "accepted by ada" in here.ours.body and "`/opsdebug accept gelu" in here.ours.body
+    assert here.reported(run).comment == "unchanged"
 
     done = here.answered(here.says("/opsdebug accept gelu fine too", "bob"))
     assert (done.exit_code, done.conclusion) == (0, "accepted")
@@ -91,6 +93,8 @@ def test_what_was_accepted_stays_so_until_somebody_pushes(here: Repository) -> N
     again = here.reported(run)  # the report job ran again
     assert (again.conclusion, again.exit_code, again.comment) == ("accepted", 0, "unchanged")
     again = here.reported(here.run("softmax", of=run))  # the jobs ran again, and their store told them of nothing
+    assert (again.conclusion, again.exit_code, here.check.conclusion) == ("accepted", 0, "neutral")
+    again = here.reported(here.run("softmax"))  # another run of the same commit
     assert (again.conclusion, again.exit_code, here.check.conclusion) == ("accepted", 0, "neutral")
 
     here.scene.push()
