@@ -38,6 +38,7 @@ _SECONDS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,3})?")
 _SUITE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SHARDS = re.compile(r"[1-9][0-9]{0,3}")
 _RUN = re.compile(r"[1-9][0-9]{0,18}")
+_LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 _WORKFLOW = re.compile(r"\.github/workflows/[A-Za-z0-9._-]{1,200}\.ya?ml")
 
 
@@ -108,6 +109,9 @@ class ActionInputs:
     workflow: str = ""
     """File of the workflow that run must be of; empty: any."""
 
+    comment_author: str = ""
+    """Login the comment is written under; empty: whose token it is."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -161,6 +165,7 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
         comment_id=value("comment-id", _SUITE.fullmatch, SUITE_WORDS) or DEFAULT_SUITE,
         expected_shards=_number(value("expected-shards", _SHARDS.fullmatch, "a number from 1 to 9999")),
         run_id=_number(value("run-id", _RUN.fullmatch, "the number of a run")),
+        comment_author=value("comment-author", _LOGIN.fullmatch, "a login, e.g. `my-app[bot]`"),
         workflow=value("workflow", _WORKFLOW.fullmatch, "a file, e.g. `.github/workflows/opsdebug.yml`"),
     )
     _check(problems)

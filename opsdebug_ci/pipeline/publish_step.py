@@ -89,6 +89,7 @@ def publish_arguments(inputs: ActionInputs) -> tuple[str, ...]:
         "--comment": inputs.comment,
         "--id": inputs.comment_id,
         "--workflow": inputs.workflow,
+        "--author": inputs.comment_author,
         "--store": inputs.store,
         "--config": inputs.config,
         "--gate": str(Gate.NEVER) if inputs.gate == str(Gate.NEVER) else None,

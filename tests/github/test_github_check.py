@@ -212,7 +212,9 @@ def test_an_identity_that_another_app_copied_is_not_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    "effect", [outage(502, acted=True), outage(502), reset(acted=True), reset(), garbled()], ids=str
+    "effect",
+    [outage(502, acted=True), outage(502), reset(acted=True), reset(), garbled()],
+    ids=lambda effect: effect.name,
 )
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_answer_that_is_lost_opens_no_second_check(effect: Effect, times: int) -> None:

@@ -11,6 +11,8 @@ from shard_notation import cases, divided, known
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.publication import CommentPolicy
 from opsdebug_ci.model.vocabulary import Gate
+from opsdebug_ci.pipeline.publication.publish import publish
+from opsdebug_ci.pipeline.publication.request import PublishRequest
 
 
 def test_a_fork_from_its_first_push_to_its_fix() -> None:
@@ -168,3 +170,37 @@ def test_a_whole_publication_needs_few_requests() -> None:
         here.push()
         here.publish(here.run("gelu:pass*4 softmax:wrong*2", shards=3))
         assert len(here.server.requests) - first <= 12 + 3
+
+
+def test_a_run_that_somebody_stopped_makes_no_comment_and_keeps_one_up_to_date() -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:pass*9", shards=2, but=[2], conclusion="cancelled"))
+        assert (told.conclusion, told.comment, here.ours) == ("incomplete", "not_wanted", [])
+        here.publish(here.run("softmax:wrong*9", shards=2))
+        told = here.publish(here.run("softmax:wrong*9", shards=2, but=[1, 2], conclusion="cancelled"))
+        assert (told.conclusion, told.comment) == ("incomplete", "updated")
+        assert "cancelled" in here.body
+
+
+@pytest.mark.parametrize(("conclusion", "said"), [("failure", "incomplete"), ("success", "pass")])
+def test_a_job_lost_in_a_later_attempt_is_no_pass(conclusion: str, said: str) -> None:
+    """Its shard of the first attempt is there, and nothing tells whether its job was run again."""
+    with scene() as here:
+        run = here.run("gelu:pass*8", shards=2, conclusion="failure")
+        again = here.run("gelu:pass*8", shards=2, of=run, but=[1], conclusion=conclusion)
+        told = here.publish(again)
+        assert told.conclusion == said
+        assert ("shard 1 is of an earlier one" in told.summary) == (said == "incomplete")
+
+
+def test_what_references_disagree_on_is_told_by_the_check_alone() -> None:
+    with scene() as here:
+        told = here.publish(here.run("gelu:inconclusive*2"))
+        assert (told.conclusion, told.exit_code, told.comment) == ("inconclusive", 4, "not_wanted")
+        assert [check.conclusion for check in here.checks()] == ["neutral"]
+
+
+def test_without_a_token_it_is_said_where_one_goes() -> None:
+    with scene() as here, pytest.raises(UsageError, match="no token is there") as caught:
+        publish(PublishRequest(run_id=here.run("gelu:pass").id), None, here.clock, here.world())
+    assert "`token: ${{ github.token }}`" in (caught.value.next_step or "")

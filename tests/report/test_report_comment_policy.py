@@ -26,7 +26,7 @@ TABLE = {
     "incomplete": (EVERY["incomplete"](), "yes yes no no"),
     "incomplete, and something fails": (publication(FAILED, "incomplete"), "yes yes yes no"),
     "broken": (EVERY["broken"](), "yes yes no no"),
-    "inconclusive": (publication(DISPUTED, "inconclusive"), "yes yes no no"),
+    "inconclusive": (publication(DISPUTED, "inconclusive"), "no no no no"),
     "fails, and nothing gates": (publication(FAILED, "pass"), "no yes no no"),
     "fixed": (replace(clean(), changes=FIXED), "no yes no no"),
     "faster": (faster(), "no yes no no"),

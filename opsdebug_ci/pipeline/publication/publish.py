@@ -103,7 +103,8 @@ def publish(
     elif api is None:
         raise UsageError(
             "no token is there; wanted one to read the run and to write with",
-            next_step="set OPSDEBUG_TOKEN, or look at artifacts on disk with `--from DIR --dry-run`",
+            next_step="give the action's step `token: ${{ github.token }}`, by hand set OPSDEBUG_TOKEN; or look at "
+            "artifacts on disk with `--from DIR --dry-run`",
         )
     else:
         told = _of_run(request, api, clock, world, accepted)

@@ -47,14 +47,15 @@ def statement(
     """
     merged = merge(gathered.shards, gathered.outcomes)
     counting = _in_force((*_remembered(before, subject), *accepted), now)
-    found = _lacking(merged.conclusion, gathered)
+    doubts = (*gathered.reasons, *_not_run_again(gathered, subject))
+    found = _lacking(merged.conclusion, doubts)
     complete = found is not Conclusion.INCOMPLETE and found is not Conclusion.ERROR
     publication = Publication(
         suite=request.suite,
         stage=str(request.stage),
         head_commit=subject.head_commit,
         conclusion=_concluded(found, merged.document, counting),
-        reasons=(*(_CANCELLED if subject.cancelled and not complete else ()), *gathered.reasons, *merged.reasons),
+        reasons=(*(_CANCELLED if subject.cancelled and not complete else ()), *doubts, *merged.reasons),
         shards=gathered.outcomes,
         document=merged.document,
         accepted=_of_slower(counting, merged.document),
@@ -71,10 +72,21 @@ def statement(
 _CANCELLED = ("the CI run was cancelled",)
 
 
-def _lacking(conclusion: Conclusion, gathered: Gathered) -> Conclusion:
-    """`incomplete` in place of anything better, where it cannot even be told which shards there are."""
+def _not_run_again(gathered: Gathered, subject: Subject) -> tuple[str, ...]:
+    """Why shards of earlier attempts are no answer: their jobs may have failed this time before they had one."""
+    earlier = [one.shard for one in gathered.outcomes if 0 < one.attempt < subject.attempt]
+    if not earlier or not subject.failed:
+        return ()
+    return (
+        f"the CI run failed in attempt {subject.attempt}, and shard {earlier[0]} is of an earlier one: whether its job "
+        "was run again cannot be told",
+    )
+
+
+def _lacking(conclusion: Conclusion, doubts: Sequence[str]) -> Conclusion:
+    """`incomplete` in place of anything better, where it cannot be told which shards there are, or of which attempt."""
     worse = (Conclusion.ERROR, Conclusion.FAIL, Conclusion.INCOMPLETE)
-    return Conclusion.INCOMPLETE if gathered.reasons and conclusion not in worse else conclusion
+    return Conclusion.INCOMPLETE if doubts and conclusion not in worse else conclusion
 
 
 def remembered(

@@ -62,6 +62,9 @@ class Subject:
     cancelled: bool = False
     """Somebody, or a newer run, stopped it."""
 
+    failed: bool = False
+    """A job of it failed, of ours or another."""
+
 
 def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> Subject:
     """The subject of a run of our own.
@@ -91,6 +94,7 @@ def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> 
         event=run.event,
         source=0 if run.head_repository is None else run.head_repository.id,
         cancelled=run.conclusion == "cancelled",
+        failed=run.conclusion in ("failure", "timed_out"),
     )
 
 

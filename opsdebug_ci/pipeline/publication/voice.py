@@ -22,7 +22,7 @@ from opsdebug_ci.github.bot.commit_checks import CheckIdentity, origin_of
 from opsdebug_ci.github.bot.convergence import Seen
 from opsdebug_ci.github.bot.sticky_comment import CommentOutcome, read_comments, write_comment
 from opsdebug_ci.github.workflow_commands import Annotation, Level
-from opsdebug_ci.model.publication import CommentPolicy, CommentState, Publication
+from opsdebug_ci.model.publication import CommentPolicy, CommentState, Conclusion, Publication
 from opsdebug_ci.pipeline.publication.held_signals import held_signals
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.publication.statement import remembered
@@ -130,7 +130,7 @@ class Voice:
                 seen=seen,
                 rungs=rungs(publication, limit_bytes=COMMENT_LIMIT - STATE_ROOM),
                 state=remembered(publication, self.subject, before, written_at),
-                may_create=wanted(publication, self.request.policy) and not self._superseded,
+                may_create=wanted(publication, self.request.policy) and not self._unasked(publication),
                 limit_bytes=COMMENT_LIMIT,
                 clock=self.clock,
             ),
@@ -138,6 +138,11 @@ class Voice:
         if outcome is not None:
             self.notes += outcome.notes
         return outcome
+
+    def _unasked(self, publication: Publication) -> bool:
+        """A later run had its say, or somebody stopped this one and knows that it is not whole."""
+        stopped = self.subject.cancelled and publication.conclusion is Conclusion.INCOMPLETE
+        return self._superseded or stopped
 
     def complete(self, check: Check, publication: Publication) -> None:
         """Close the check with what was found."""

@@ -11,8 +11,8 @@ from opsdebug_ci.model.speed import SpeedVerdict
 from opsdebug_ci.report.comment.failures import new_groups
 from opsdebug_ci.report.comment.regressions import waiting_regressions
 
-_QUIET = (Conclusion.PASS, Conclusion.ACCEPTED)
-"""Conclusions that ask nothing of anybody."""
+_QUIET = (Conclusion.PASS, Conclusion.ACCEPTED, Conclusion.INCONCLUSIVE)
+"""Conclusions that ask nothing of whoever made the change: where references disagree, they disagree on every change."""
 
 
 def wanted(publication: Publication, policy: CommentPolicy) -> bool:
