@@ -57,7 +57,7 @@ class CommentPolicy(Word):
     """When a comment is created; one that is there is kept up to date under every policy but `off`."""
 
     AUTO = "auto"
-    """For what gates: failures that are new, regressions, what is incomplete or broken. Not for what is inconclusive."""
+    """For what gates: new failures, regressions, what is incomplete or broken. Not for what is inconclusive."""
 
     CHANGES = "changes"
     """As `auto`, and for every other difference from the baseline: failures that are gone, operators now faster."""
