@@ -83,6 +83,7 @@ def seen(text: str) -> str:
 @settings(max_examples=200)
 @given(text=HOSTILE, frame=st.sampled_from(sorted(FRAMES)))
 @example(text=":-:", frame="below a line")
+@example(text=":-:$ftp://x.y", frame="below a line")
 @example(text=EVIL, frame="in a cell")
 def test_a_text_is_seen_and_makes_nothing(text, frame):
     form, tags = FRAMES[frame]
@@ -90,7 +91,7 @@ def test_a_text_is_seen_and_makes_nothing(text, frame):
     assert shown.tags() <= tags | {"code", "span"}
     assert not shown.links() and not shown.comments
     assert seen(plain(text, 200)) in seen(shown.text)
-    assert not ACTIVE.search(re.sub(r"\$", "", shown.prose))
+    assert not ACTIVE.search(shown.prose.replace("$", "¤"))
 
 
 @settings(max_examples=200)
@@ -103,7 +104,7 @@ def test_a_sentence_with_names_in_backticks_makes_nothing_but_code(text, frame):
     assert shown.tags() <= tags | {"code", "span"}
     assert not shown.links() and not shown.comments
     assert seen(plain(text, 200).replace("`", "")) in seen(shown.text.replace("`", ""))
-    assert not ACTIVE.search(re.sub(r"\$", "", shown.prose))
+    assert not ACTIVE.search(shown.prose.replace("$", "¤"))
 
 
 @settings(max_examples=200)
@@ -134,7 +135,7 @@ def test_every_form_of_a_whole_comment_is_made_of_our_own_elements(text):
         assert shown.tags() <= OURS | {"span"}
         assert {link for link in shown.links() if not link.startswith(LINKS.commit_url)} <= {LINKS.run_url}
         assert not shown.comments
-        assert not ACTIVE.search(re.sub(r"\$", "", shown.prose))
+        assert not ACTIVE.search(shown.prose.replace("$", "¤"))
         assert shown.text.startswith("opsdebug smoke")
 
 

@@ -1,7 +1,7 @@
 """What a publication comes to, in one sentence a busy person can act on, and the counts behind it.
 
-Decides what is named: the operators that are wrong, slower or missing, before any number. The counts alone are free of
-text of others.
+Decides what is named: what is missing and why, what is wrong with the failure of most cases, the other operators that
+are wrong, those that are slower; before any count. The counts alone are free of text of others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.publication import Conclusion, Publication, ShardState
 from opsdebug_ci.model.shard import DEFAULT_SUITE
 from opsdebug_ci.report import rollup, speed
+from opsdebug_ci.report.comment.brief import CUT
 from opsdebug_ci.report.comment.failures import new_groups
+from opsdebug_ci.report.comment.lacking import lacking_sentence
+from opsdebug_ci.report.comment.leading import leading_failure
 from opsdebug_ci.report.comment.names import listed, name
 from opsdebug_ci.report.comment.places import commit_link
 from opsdebug_ci.report.comment.regressions import waiting_regressions
@@ -25,6 +28,9 @@ _UNNAMED = re.compile("[^A-Za-z0-9._-]")
 ACCEPTED = "slower, accepted"
 """What the counts say of operators that became slower, which a person has accepted."""
 
+OTHERS_NAMED = 2
+"""Operators beside the one whose failure is told: whoever wants all of them reads the list."""
+
 SENTENCE_LIMIT = 300
 """Characters of a sentence about speed: a name, three numbers, a commit."""
 
@@ -35,7 +41,8 @@ def verdict_block(publication: Publication, *, named: bool = True) -> str:
     where = f" at {at}" if at else ""
     title = f"**opsdebug {_name_of(publication)}: {publication.conclusion}**{where}"
     sentence = f": {_sentence(publication)}" if named else ""
-    return f"{title}{sentence}.  \n{_capital(counts(publication))}."
+    stop = "" if sentence.endswith(CUT) else "."
+    return f"{title}{sentence}{stop}  \n{_capital(counts(publication))}."
 
 
 def counts(publication: Publication) -> str:
@@ -53,30 +60,23 @@ def counts(publication: Publication) -> str:
 
 
 def _sentence(publication: Publication) -> str:
-    clauses = [*_lacking(publication), *_wrong(publication), *_slower(publication), *_accepted(publication)]
-    return "; ".join(clauses) or _nothing(publication)
-
-
-def _lacking(publication: Publication) -> list[str]:
-    """Which part of the whole is not there."""
-    total = len(publication.shards)
-    lost = sum(shard.state is not ShardState.TAKEN for shard in publication.shards)
-    if publication.conclusion is Conclusion.ERROR:
-        return [f"{lost} of {total} shards ended without a run" if total > 1 else "there is no run"]
-    if publication.conclusion is not Conclusion.INCOMPLETE:
-        return []
-    if lost:
-        return [f"{lost} of {total} shards are not there" if total > 1 else "there is no result"]
-    return ["not every planned case was judged"]
+    clauses = [
+        lacking_sentence(publication),
+        *_wrong(publication),
+        *_slower(publication),
+        *_accepted(publication),
+    ]
+    return "; ".join(filter(None, clauses)) or _nothing(publication)
 
 
 def _wrong(publication: Publication) -> list[str]:
     document = publication.document
     groups = () if document is None else document.summary.groups
     new = () if document is None else new_groups(document)
-    if new:
-        idle = "" if publication.conclusion is not Conclusion.PASS else ", which does not gate"
-        return [f"{_operators(new)} {'fails' if len(_named(new)) == 1 else 'fail'}{idle}"]
+    if new and document is not None:
+        others = f"; and {_operators(new[1:])}" if new[1:] else ""
+        idle = "; nothing of it gates" if publication.conclusion is Conclusion.PASS else ""
+        return [f"{leading_failure(document, new[0])}{others}{idle}"]
     if groups and publication.conclusion is Conclusion.FAIL:
         return [f"{_operators(groups)} still {'fails' if len(_named(groups)) == 1 else 'fail'}, as was known"]
     return []
@@ -118,7 +118,7 @@ def _operators(groups: tuple[Group, ...]) -> str:
     causes: dict[str, dict[str, None]] = {}  # in one pass: a stranger's run may have thousands
     for group in groups:
         causes.setdefault(group.operator, {})[str(group.cause)] = None
-    return listed([f"{name(operator)} ({listed(list(found))})" for operator, found in causes.items()])
+    return listed([f"{name(operator)} ({listed(list(found))})" for operator, found in causes.items()], OTHERS_NAMED)
 
 
 def _named(groups: tuple[Group, ...]) -> tuple[str, ...]:
