@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 DEMO_STORE ?= demo-store
 WORKERS ?= 2
 
-.PHONY: demo test slow selftest lint generated clean
+.PHONY: demo test slow selftest lint generated locks clean
 
 demo: $(VENV)/installed
 	$(BIN)/opsdebug ci --stage smoke --store $(DEMO_STORE)
@@ -39,6 +39,12 @@ generated:
 	  $(BIN)/python -c "from opsdebug_ci.report import schema_text; print(schema_text('opsdebug.$$name/1'), end='')" \
 	    > docs/schema/opsdebug.$$name.1.json || exit 1; \
 	done
+
+# What the action installs, by hash: the whole control side, and the part that `publish` needs.
+UV_LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+locks:
+	$(UV_LOCK) --upgrade pyproject.toml -o .github/action/control.lock
+	$(UV_LOCK) --upgrade .github/action/publish.txt -o .github/action/publish.lock
 
 # torch first and pinned: an unpinned one would bring gigabytes of CUDA.
 $(VENV)/installed: pyproject.toml

@@ -4,7 +4,7 @@
 # Decides which Python makes it, and where packages come from. Installs nothing into the user's interpreter, writes
 # nothing into the action's directory, and sets no variable of the job: its only product is the output `control`.
 #
-# (1) check the inputs; (2) find a Python that can make environments; (3) make one; (4) install from a copy; (5) tell.
+# (1) check the inputs; (2) find a Python that can make environments; (3) make one; (4) install; (5) tell.
 set -euo pipefail
 
 # An error is one line: got, wanted, next. Codes: 2 wrong usage, 3 this machine cannot do it.
@@ -38,9 +38,9 @@ log=$work/bootstrap.log
 
 # (2) A candidate counts only if it runs: some systems have a `python3` that is a shop window.
 probe='import sys, venv, ensurepip
-if sys.version_info < (3, 10): sys.exit("it is Python %d.%d" % sys.version_info[:2])'
+if sys.version_info < (3, 11): sys.exit("it is Python %d.%d" % sys.version_info[:2])'
 creator=""
-for candidate in python3 python python3.14 python3.13 python3.12 python3.11 python3.10 "${OPSDEBUG_INPUT_PYTHON:-}"; do
+for candidate in python3 python python3.14 python3.13 python3.12 python3.11 "${OPSDEBUG_INPUT_PYTHON:-}"; do
   [[ -n $candidate && $candidate != -* ]] || continue
   printf '%s: ' "$candidate" >> "$log"
   if isolated "$candidate" -I -c "$probe" >> "$log" 2>&1; then
@@ -49,7 +49,7 @@ for candidate in python3 python python3.14 python3.13 python3.12 python3.11 pyth
   fi
 done
 [[ -n $creator ]] ||
-  refuse 3 "$(tr -s '[:space:]' ' ' < "$log" | head -c 1000)" "a Python >= 3.10 with venv and ensurepip on PATH" "add a step that sets up Python before this one, or install python3-venv"
+  refuse 3 "$(tr -s '[:space:]' ' ' < "$log" | head -c 1000)" "a Python >= 3.11 with venv and ensurepip on PATH" "add a step that sets up Python before this one, or install python3-venv"
 
 # (3)
 if ! isolated "$creator" -I -m venv "$work/venv" >> "$log" 2>&1; then
@@ -58,20 +58,25 @@ fi
 control=$work/venv/bin/python
 [[ -x $control ]] || control=$work/venv/Scripts/python.exe
 
-# (4) A job that only tells what others found needs neither arrays nor a database, and somebody waits for its comment.
-# From a copy, since a build writes beside the sources; from its own directory, so that nothing else is importable.
-mkdir "$work/source"
-for name in opsdebug_ci pyproject.toml README.md LICENSE; do
-  if [[ -e $GITHUB_ACTION_PATH/$name ]]; then cp -R "$GITHUB_ACTION_PATH/$name" "$work/source/"; fi
-done
+# (4) Of the versions that were reviewed, by their hashes: jobs that write have a token. A job that only tells what others
+# found needs neither arrays nor a database, and somebody waits for its comment. From a wheelhouse, as it was filled.
 options=(--disable-pip-version-check --no-input --no-compile --quiet)
-if [[ -n $wheelhouse ]]; then options+=(--no-index --find-links "$wheelhouse"); fi
-install() { (CDPATH='' cd -- "$work/source" && isolated "$control" -I -m pip install "${options[@]}" "$@") >> "$log" 2>&1; }
+install() { isolated "$control" -I -m pip install "${options[@]}" "$@" >> "$log" 2>&1; }
+lock=control
+if [[ ${OPSDEBUG_INPUT_PUBLISH:-} == true && -z ${OPSDEBUG_INPUT_STORE:-} ]]; then lock=publish; fi
 installed=true
-if [[ ${OPSDEBUG_INPUT_PUBLISH:-} == true && -z ${OPSDEBUG_INPUT_STORE:-} ]]; then
-  { install --requirement "$GITHUB_ACTION_PATH/.github/action/publish.txt" && install --no-deps .; } || installed=false
+if [[ -n $wheelhouse ]]; then
+  # From a copy, since a build writes beside the sources; from its own directory, so that nothing else is importable.
+  mkdir "$work/source"
+  for name in opsdebug_ci pyproject.toml README.md LICENSE; do
+    if [[ -e $GITHUB_ACTION_PATH/$name ]]; then cp -R "$GITHUB_ACTION_PATH/$name" "$work/source/"; fi
+  done
+  (CDPATH='' cd -- "$work/source" && install --no-index --find-links "$wheelhouse" .) || installed=false
+  rm -rf "$work/source"
 else
-  install . || installed=false
+  (CDPATH='' cd -- "$work" && install --require-hashes --requirement "$GITHUB_ACTION_PATH/.github/action/$lock.lock") || installed=false
+  packages=$("$control" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  cp -R "$GITHUB_ACTION_PATH/opsdebug_ci" "$packages/"
 fi
 if [[ $installed == false ]]; then
   stop="opsdebug_${RANDOM}${RANDOM}${RANDOM}${RANDOM}"
@@ -81,7 +86,6 @@ if [[ $installed == false ]]; then
   reason=$(grep -oE 'ERROR: .*' "$log" | head -n 1) || reason="a failing pip; its log is above"
   refuse 3 "$reason" "the dependencies of opsdebug-ci" "give the runner a package index, or fill a directory of wheels and name it in the \`wheelhouse\` input"
 fi
-rm -rf "$work/source"
 
 # (5)
 printf 'control=%s\n' "$control" >> "$GITHUB_OUTPUT"

@@ -75,7 +75,7 @@ def set_up(tmp_path: Path) -> SetUp:
 def test_no_python_at_all(set_up: SetUp) -> None:
     assert set_up.run() == 3
     assert set_up.error.startswith("got python3: ")
-    assert "; wanted a Python >= 3.10 with venv and ensurepip on PATH; next: add a step that sets up" in set_up.error
+    assert "; wanted a Python >= 3.11 with venv and ensurepip on PATH; next: add a step that sets up" in set_up.error
     assert set_up.output.read_text() == "verdict=error\nexit-code=3\n"
 
 
@@ -139,10 +139,27 @@ PROJECT, PUBLISH = ROOT / "pyproject.toml", ROOT / ".github/action/publish.txt"
 def test_a_job_that_publishes_gets_a_part_of_the_dependencies() -> None:
     listed = re.search(r"^dependencies = \[$(.*?)^\]$", PROJECT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert listed
-    every = re.findall(r'^    "(.*)",$', listed[1], re.MULTILINE)
+    every = re.findall(r'^    "([^"]*)",', listed[1], re.MULTILINE)
     wanted = [line for line in PUBLISH.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert wanted
     assert set(wanted) < set(every)
+
+
+@pytest.mark.parametrize("lock", ["control", "publish"])
+def test_what_is_installed_is_locked_by_hash(lock: str) -> None:
+    lines = (ROOT / f".github/action/{lock}.lock").read_text(encoding="utf-8").splitlines()
+    packages = [line for line in lines if not line.startswith("    ")]
+    assert packages
+    assert [line for line in packages if not re.match(r"[a-z0-9-]+==[\w.]+ ", line)] == []
+    assert len([line for line in lines if "--hash=sha256:" in line]) >= len(packages)
+
+
+def test_every_dependency_is_in_the_lock() -> None:
+    names = {line.split("==")[0] for line in (ROOT / ".github/action/control.lock").read_text("utf-8").splitlines()}
+    listed = re.search(r"^dependencies = \[$(.*?)^\]$", PROJECT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert listed
+    wanted = {name.lower() for name in re.findall(r'^    "([\w-]+)', listed[1], re.MULTILINE)} - {"tomli"}
+    assert wanted < names, "run `make locks`"
 
 
 def test_publishing_imports_nothing_beyond_that_part(tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def test_without_a_python_one_line_says_what_to_do(said: str | None, code: int, 
     assert set_up.run() == 3
     assert len(set_up.lines) == 1
     assert (said or "python3").replace("\n", " ") in set_up.error
-    assert "wanted a Python >= 3.10" in set_up.error
+    assert "wanted a Python >= 3.11" in set_up.error
     assert "next: add a step that sets up Python" in set_up.error
     assert set_up.output.read_text() == "verdict=error\nexit-code=3\n"
 
