@@ -142,9 +142,11 @@ def _command(observation: ObservationDocument) -> str | None:
 
 
 def representative(document: RunDocument, group: Group) -> ObservationDocument | None:
-    """The case that speaks for `group`: the first of its ids."""
-    first = group.cases[0] if group.cases else None
-    return next((o for o in document.observations if o.case.id == first), None)
+    """The case that speaks for `group`: the first of its ids whose statement is the group's, else the first."""
+    found = {o.case.id: o for o in document.observations if o.case.id in group.cases}
+    cases = [found[case] for case in group.cases if case in found]
+    mine = (o for o in cases if o.findings and o.findings[0].statement == group.statement)
+    return next(mine, cases[0] if cases else None)
 
 
 def group_facts(group: Group) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ def test_without_them_the_comment_names_none(name: str) -> None:
     with scene() as here:
         failing(here, name)
         assert "Bundles to replay" not in here.body
+        assert "opsdebug replay" not in here.body
 
 
 @pytest.mark.parametrize(

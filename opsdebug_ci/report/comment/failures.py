@@ -13,8 +13,9 @@ from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.publication import Publication, RunLinks
 from opsdebug_ci.report import rollup
 from opsdebug_ci.report.blocks import fold
+from opsdebug_ci.report.comment.again import again_line
 from opsdebug_ci.report.comment.amount import STATEMENT_LIMIT, UNFOLDED, Amount
-from opsdebug_ci.report.escape import md_code, md_prose, md_text
+from opsdebug_ci.report.escape import md_prose, md_text
 from opsdebug_ci.report.figures import counted
 
 FACTS_SHOWN = 2
@@ -29,15 +30,16 @@ def failure_blocks(publication: Publication, amount: Amount) -> list[str]:
     new, known = new_groups(document), tuple(group for group in document.summary.groups if group.known)
     open_ = min(UNFOLDED, amount.entries)
     folded = new[open_ : amount.entries] if amount.folded else ()
+    fetched = bool(publication.links.bundles)
     blocks = [
-        *cause_list(document, new[:open_]),
-        *fold(f"{counted(len(folded), 'more cause')} of failure", cause_list(document, folded)),
+        *cause_list(document, new[:open_], fetched=fetched),
+        *fold(f"{counted(len(folded), 'more cause')} of failure", cause_list(document, folded, fetched=fetched)),
         *_unseen(len(new) - open_ - len(folded)),
         *_bundles(publication.links, new),
     ]
     cases = sum(group.count for group in new)
     title = [f"#### Failures: {counted(len(new), 'cause')}, {counted(cases, 'case')}"] if new else []
-    return [*title, *blocks, *_known(document, known, amount)]
+    return [*title, *blocks, *_known(document, known, amount, fetched=fetched)]
 
 
 def new_groups(document: RunDocument) -> tuple[Group, ...]:
@@ -45,12 +47,18 @@ def new_groups(document: RunDocument) -> tuple[Group, ...]:
     return tuple(group for group in document.summary.groups if not group.known)
 
 
-def cause_list(document: RunDocument, groups: Iterable[Group]) -> list[str]:
-    """One block per cause."""
-    return [_cause(document, group) for group in groups]
+def cause_list(document: RunDocument, groups: Iterable[Group], *, fetched: bool = True) -> list[str]:
+    """One block per cause.
+
+    Args:
+        document: the run.
+        groups: failures by cause.
+        fetched: whoever reads this has the bundles, or can have them: `opsdebug replay` finds them.
+    """
+    return [_cause(document, group, fetched=fetched) for group in groups]
 
 
-def _cause(document: RunDocument, group: Group) -> str:
+def _cause(document: RunDocument, group: Group, *, fetched: bool) -> str:
     case = rollup.representative(document, group)
     finding = case.findings[0] if case is not None and case.findings else None
     blame = f", blames the {finding.blame}" if finding is not None else ""
@@ -60,9 +68,7 @@ def _cause(document: RunDocument, group: Group) -> str:
     example = [] if case is None else [f"for example {case.case.name.removeprefix(group.operator)}"]
     facts = [md_prose(fact, STATEMENT_LIMIT) for fact in (*example, *_facts(group))]
     lines.append("; ".join(facts))
-    again = group.replay or (finding.next if finding is not None else None)
-    if again is not None:
-        lines.append(f"Reproduce: {md_code(again)}")
+    lines.append(again_line(case, group, fetched=fetched))
     return "  \n  ".join(line for line in lines if line)
 
 
@@ -80,12 +86,12 @@ def _bundles(links: RunLinks, groups: Sequence[Group]) -> list[str]:
     return [f"Bundles to replay: {md_prose(links.bundles, STATEMENT_LIMIT)}."] if there else []
 
 
-def _known(document: RunDocument, groups: Sequence[Group], amount: Amount) -> list[str]:
+def _known(document: RunDocument, groups: Sequence[Group], amount: Amount, *, fetched: bool) -> list[str]:
     if not groups:
         return []
     words = f"{counted(len(groups), 'cause')} known already, not of this change"
     if not amount.folded:
         return [f"{words}."]
-    causes = cause_list(document, groups[: amount.entries])
+    causes = cause_list(document, groups[: amount.entries], fetched=fetched)
     hidden = len(groups) - len(causes)
     return fold(words, [*causes, *([f"and {hidden:,} more."] if hidden > 0 else [])])
