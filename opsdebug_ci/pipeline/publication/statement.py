@@ -14,6 +14,7 @@ from opsdebug_ci.judge.merging import merge
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.publication import (
     AcceptedRegression,
+    Changes,
     CommentState,
     Conclusion,
     Publication,
@@ -49,24 +50,25 @@ def statement(
     counting = _in_force((*_remembered(before, subject), *accepted), now)
     doubts = (*gathered.reasons, *_not_run_again(gathered, subject))
     found = _lacking(merged.conclusion, doubts)
-    complete = found is not Conclusion.INCOMPLETE and found is not Conclusion.ERROR
+    whole = found not in (Conclusion.INCOMPLETE, Conclusion.ERROR)
     publication = Publication(
         suite=request.suite,
         stage=str(request.stage),
         head_commit=subject.head_commit,
         conclusion=_concluded(found, merged.document, counting),
-        reasons=(*(_CANCELLED if subject.cancelled and not complete else ()), *doubts, *merged.reasons),
+        reasons=(*(_CANCELLED if subject.cancelled and not whole else ()), *doubts, *merged.reasons),
         shards=gathered.outcomes,
         document=merged.document,
         accepted=_of_slower(counting, merged.document),
         links=subject.links,
     )
-    since = _last_push(before, subject)
-    if merged.document is None:
-        return publication
-    return replace(
-        publication, changes=changes_since(since, merged.document, complete=publication.complete and complete)
-    )
+    return replace(publication, changes=_changes(publication, _last_push(before, subject), whole=whole))
+
+
+def _changes(publication: Publication, since: ReportedHead | None, *, whole: bool) -> Changes | None:
+    if publication.document is None:
+        return None
+    return changes_since(since, publication.document, complete=publication.complete and whole)
 
 
 _CANCELLED = ("the CI run was cancelled",)
