@@ -119,6 +119,7 @@ def _united(runs: Sequence[RunDocument]) -> RunDocument:
         run=replace(first.run, duration_ns=max(run.run.duration_ns for run in runs)),
         observations=tuple(chain.from_iterable(run.observations for run in runs)),
         next=_next(runs),
+        baseline_doubt=next((run.baseline_doubt for run in runs if run.baseline_doubt), ""),
         regressions=_once(run.regressions for run in runs),
         unavailable=_once(run.unavailable for run in runs),
         unchanged=tuple(name for name in first.unchanged if all(name in run.unchanged for run in runs)),

@@ -156,6 +156,10 @@ class RunDocument:
     baseline_how: str = ""
     """Which commit that is and how it was found, or why there is none, in a sentence; empty: nobody asked for one."""
 
+    baseline_doubt: str = ""
+    """Why a recorded failure may count as new all the same: what is stored, or a part of it, cannot be read or is not
+    believed; in a sentence; empty: all of it counts, or the gate asks for none."""
+
     regressions: tuple[str, ...] = ()
     """Operators that regressed, when performance was compared."""
 

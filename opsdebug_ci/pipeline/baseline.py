@@ -45,10 +45,16 @@ def recorded_baseline(
     found = recorded_line(line, recorded(location, line, but=under_test))
     if not found:
         how = none_words(base.commit, line, trigger.default_branch, recording=recording, shallow=is_shallow(root))
-        return Baseline(gate=Gate.NEW, how=how)
+        unread = unread_words(known_failures(location, [base.commit]).unread)  # a record may be in what is left out
+        return Baseline(gate=Gate.NEW, how=_with(how, unread), doubt=unread)
     known = known_failures(location, [record.commit for record in found])
     known = replace(known, commit=found[0].commit)  # also where that one only skipped
-    return Baseline(gate=Gate.NEW, known=known, how=found_words(base, line, found[0]) + unread_words(known.unread))
+    how, unread = found_words(base, line, found[0]), unread_words(known.unread)
+    return Baseline(gate=Gate.NEW, known=known, how=_with(how, unread), doubt=unread)
+
+
+def _with(how: str, unread: str) -> str:
+    return f"{how}; {unread}" if unread else how
 
 
 def distrust(configuration: Configuration, base: str) -> str | None:

@@ -48,7 +48,7 @@ def unread_words(paths: Sequence[str]) -> str:
         f"{_count(len(paths), 'file')} of the store cannot be read and {'is' if len(paths) == 1 else 'are'} left out"
     )
     more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
-    return f"; {left_out}: {', '.join(paths[:SHOWN])}{more} (`opsdebug baselines verify` says why)"
+    return f"{left_out}: {', '.join(paths[:SHOWN])}{more} (`opsdebug baselines verify` says why)"
 
 
 def missing_words(reason: str, *, recording: bool) -> str:

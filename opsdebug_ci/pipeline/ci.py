@@ -181,13 +181,14 @@ def _judged(stage: _Stage, bench: Workbench, attempt: Attempt) -> RunDocument:
     document = verify(
         selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci, attempt=attempt
     )
-    return replace(document, baseline_how=baseline.how)
+    return replace(document, baseline_how=baseline.how, baseline_doubt=baseline.doubt)
 
 
 def _baseline(stage: _Stage) -> Baseline:
     gate, root = stage.configuration.gate, stage.configuration.root
     if stage.doubt is not None or gate is not Gate.NEW:
-        return Baseline(gate=gate, how=stage.doubt or "")
+        doubt = stage.doubt or ""
+        return Baseline(gate=gate, how=doubt, doubt=doubt if gate is Gate.NEW else "")
     trigger = trigger_of(stage.event, stage.selection.changed)
     return recorded_baseline(stage.location, root, trigger, stage.revision, recording=stage.event.recording)
 

@@ -61,6 +61,9 @@ class Baseline:
     how: str = ""
     """Which commit that is and how it was found, or why there is none, in a sentence; empty: nobody asked for one."""
 
+    doubt: str = ""
+    """Why what is recorded may count as new all the same, in a sentence; empty: it does not."""
+
 
 def verify(
     selection: Selection,

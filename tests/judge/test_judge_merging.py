@@ -208,6 +208,16 @@ def test_what_shards_say_beside_their_cases_is_united() -> None:
     assert found.next == ("one", "two", "three")
 
 
+@pytest.mark.parametrize("doubts", [("", ""), ("a", ""), ("", "a"), ("a", "b")])
+def test_a_doubt_of_one_shard_is_one_of_all(doubts: tuple[str, str]) -> None:
+    shards = divided(cases("gelu:pass*4"), 2)
+    told = [
+        replace(shard, run=replace(shard.run, baseline_doubt=doubt))
+        for shard, doubt in zip(shards, doubts, strict=True)
+    ]
+    assert merged(told).document.baseline_doubt == next(filter(None, doubts), "")
+
+
 def test_shards_are_put_in_order() -> None:
     shards = divided(cases("gelu:pass*6"), 3)
     assert merged(shards[::-1]).document == merged(shards).document

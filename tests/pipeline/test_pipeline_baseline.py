@@ -121,7 +121,7 @@ def test_a_pull_request_that_commits_its_own_record_gates(recorded: Project, tmp
     outcome = pulled(project, base)
     assert (outcome.document.baseline, outcome.document.summary.exit_code) == (None, 1)
     assert [note.partition(" the store ")[0] for note in outcome.notes] == [ADDED]
-    assert outcome.document.baseline_how == outcome.notes[0]
+    assert outcome.document.baseline_how == outcome.document.baseline_doubt == outcome.notes[0]
 
 
 def test_a_record_that_the_base_holds_is_believed(recorded: Project, tmp_path: Path) -> None:
@@ -131,9 +131,25 @@ def test_a_record_that_the_base_holds_is_believed(recorded: Project, tmp_path: P
     write(project, text="x")
     outcome = pulled(project, base)
     assert (outcome.document.baseline, outcome.document.summary.exit_code, outcome.notes) == (first, 0, ())
+    assert outcome.document.baseline_doubt == ""
     assert outcome.document.baseline_how == (
         f"baseline: {first[:12]}, 1 commit before {base[:12]}, where the change left main; nothing is recorded there"
     )
+
+
+@pytest.mark.parametrize(("table", "found"), [("accuracy", True), ("runs", False)])
+def test_a_record_that_cannot_be_read_leaves_a_doubt(
+    recorded: Project, tmp_path: Path, table: str, found: bool
+) -> None:
+    project = copied(recorded, tmp_path)
+    base = project.git("rev-parse", "HEAD")
+    project.commit()
+    (file,) = (project.directory / "baselines" / table).rglob("*.parquet")
+    file.write_bytes(b"no table")
+    document = pulled(project, base).document
+    assert (document.baseline, document.summary.exit_code) == (base if found else None, 1)
+    assert document.baseline_doubt.startswith(f"1 file of the store cannot be read and is left out: {table}/")
+    assert document.baseline_how.endswith(f"; {document.baseline_doubt}")
 
 
 def test_a_record_that_the_job_put_there_is_believed(recorded: Project, tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from opsdebug_ci.pipeline.baseline_words import unread_words
         ("", ""),
         (
             "a/1",
-            "; 1 file of the store cannot be read and is left out: a/1 (`opsdebug baselines verify` says why)",
+            "1 file of the store cannot be read and is left out: a/1 (`opsdebug baselines verify` says why)",
         ),
         (
             "a/1 a/2 b/1 b/2",
-            "; 4 files of the store cannot be read and are left out: a/1, a/2, b/1 and 1 more "
+            "4 files of the store cannot be read and are left out: a/1, a/2, b/1 and 1 more "
             "(`opsdebug baselines verify` says why)",
         ),
     ],

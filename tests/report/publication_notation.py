@@ -180,7 +180,13 @@ def hostile(text: str = EVIL) -> Publication:
         unavailable=[(text, text)],
     )
     told = slower(with_known(document, f"{text}2"), "layer_norm", text)
-    told = replace(told, notes=(text,), baseline_how=text, performance=replace(told.performance, notes=(text,)))
+    told = replace(
+        told,
+        notes=(text,),
+        baseline_how=text,
+        baseline_doubt=text,
+        performance=replace(told.performance, notes=(text,)),
+    )
     word = AcceptedRegression(operator="layer_norm", commit=text, by=text, at=text, reason=text, until=text)
     changes = Changes(since=text, new=(key(text, text),), fixed=(key(text, text),), unjudged=(key(text, text),))
     return publication(

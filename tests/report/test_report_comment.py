@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from publication_notation import EVERY
 
@@ -274,6 +276,29 @@ Ran on cpu (2 cores), no accelerator, Linux x86_64; Python 3.11.2, torch 2.13.0.
 <sub>[CI run](https://github.example/acme/kernels/actions/runs/7) · attempt 2 · opsdebug-ci VERSION · silence this: `comment: off`</sub>
 """
     )
+
+
+DOUBT = "Not all of these failures need be new: "
+
+
+@pytest.mark.parametrize(
+    ("name", "doubt", "line"),
+    [
+        ("failing", "the store could not be read: no route", f"{DOUBT}the store could not be read: no route."),
+        ("failing", "", None),
+        ("known", "1 file of the store cannot be read and is left out", None),
+        ("clean", "the store could not be read: no route", None),
+        ("broken", None, None),
+    ],
+)
+def test_failures_that_may_be_new_only_for_want_of_a_record(name, doubt, line):
+    told = EVERY[name]()
+    if doubt is not None:
+        told = replace(told, document=replace(told.document, baseline_doubt=doubt))
+    for form in rungs(told, limit_bytes=LIMIT)[:-1]:
+        blocks = form.split("\n\n")
+        assert (blocks[1] if blocks[1].startswith(DOUBT) else None) == line
+        assert form.count(DOUBT) == (line is not None)
 
 
 TITLES = {

@@ -252,6 +252,7 @@ def full_document() -> RunDocument:
         stage="full",
         baseline="b" * 40,
         baseline_how="baseline: bbbbbbbbbbbb, the parent of the commit under test",
+        baseline_doubt="1 file of the store cannot be read and is left out",
         regressions=("gelu",),
         unchanged=("mul", "sum"),
         unavailable=(Unavailable(operator="c_sum", reason="no C compiler was found"),),

@@ -16,6 +16,7 @@ from opsdebug_ci.report import figures
 from opsdebug_ci.report.blocks import fold
 from opsdebug_ci.report.comment.amount import EVERYTHING, OPEN, URGENT, Amount
 from opsdebug_ci.report.comment.details import machine_line, operator_table, remarks
+from opsdebug_ci.report.comment.doubt import doubt_blocks
 from opsdebug_ci.report.comment.failures import failure_blocks
 from opsdebug_ci.report.comment.footer import footer
 from opsdebug_ci.report.comment.headline import verdict_block
@@ -68,6 +69,7 @@ def _blocks(publication: Publication, amount: Amount) -> list[str]:
     document = publication.document
     return [
         verdict_block(publication),
+        *doubt_blocks(publication),
         *change_blocks(publication, amount),
         *failure_blocks(publication, amount),
         *regression_blocks(publication, amount),
