@@ -5,6 +5,7 @@ Decides what deserves one and where it goes. Pure; rendering and capping are `wo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 
 from opsdebug_ci.github.workflow_commands import Annotation, Level
@@ -58,7 +59,8 @@ def _slower(group: tuple[Comparison, ...], source: OperatorSource | None, worksp
 
 
 def _first_of_each(document: RunDocument, verdicts: tuple[Verdict, ...]) -> tuple[tuple[ObservationDocument, int], ...]:
-    """The first observation of every group (fingerprint, else operator and cause), with the size of the group.
+    """One observation of every group (fingerprint, else operator and cause), with the size of the group: the one that
+    speaks for it elsewhere too, else the first.
 
     Failures known at the baseline are left out: no line of the change is to blame for them."""
     known = {group.fingerprint for group in document.summary.groups if group.known}
@@ -68,7 +70,13 @@ def _first_of_each(document: RunDocument, verdicts: tuple[Verdict, ...]) -> tupl
             cause = str(observation.findings[0].cause) if observation.findings else str(observation.verdict)
             key = (observation.case.operator, observation.fingerprint or cause)
             groups.setdefault(key, []).append(observation)
-    return tuple((members[0], len(members)) for members in groups.values())
+    leads = {group.fingerprint: group.cases[0] for group in document.summary.groups if group.cases}
+    return tuple((_lead(members, leads), len(members)) for members in groups.values())
+
+
+def _lead(members: list[ObservationDocument], leads: Mapping[str, str]) -> ObservationDocument:
+    lead = leads.get(members[0].fingerprint or "")
+    return next((member for member in members if member.case.id == lead), members[0])
 
 
 def _annotation(

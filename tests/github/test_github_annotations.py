@@ -12,6 +12,7 @@ from opsdebug_ci.model import (
     CiContext,
     Confidence,
     Finding,
+    Group,
     Machine,
     ObservationDocument,
     OperatorSource,
@@ -99,6 +100,20 @@ def run(*observations: ObservationDocument, sources: tuple[OperatorSource, ...] 
     return RunDocument(
         schema="opsdebug.run/1", run=record, observations=observations, summary=summary, next=(), sources=sources
     )
+
+
+def test_a_remark_is_of_the_case_that_speaks_for_its_group() -> None:
+    first, lead = (
+        replace(one, case=replace(one.case, id=name, name=f"gelu[{name}]"), fingerprint="v2:a")
+        for one, name in ((observation("gelu", Verdict.FAIL, Cause.TAIL_MASK), name) for name in ("S=250", "S=8"))
+    )
+    group = Group(
+        fingerprint="v2:a", cause=Cause.TAIL_MASK, operator="gelu", count=2, cases=("S=8", "S=250"), statement="wrong"
+    )
+    document = run(first, lead)
+    for groups, named in (((group,), "S=8"), ((), "S=250"), ((replace(group, cases=()),), "S=250")):
+        (told,) = annotate(replace(document, summary=replace(document.summary, groups=groups)), WORKSPACE)
+        assert f"2 cases, first: gelu[{named}]" in told.message
 
 
 def test_a_clean_run_says_nothing() -> None:
