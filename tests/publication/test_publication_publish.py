@@ -95,7 +95,9 @@ def test_what_is_wrong_with_a_shard_is_told_once() -> None:
             "- shard 2 of 4 has no run",
             "- shard 3 of 4 left what cannot be taken",
         ]
-        assert (here.body.count("no torch"), here.body.count("no artifact opsdebug-v1-a1-s1of4")) == (1, 1)
+        told = "\n".join(lines)
+        assert (told.count("no torch"), here.body.count("no artifact opsdebug-v1-a1-s1of4")) == (1, 1)
+        assert ": shard 2 of 4 has no run: no torch; 2 more are not there." in here.body
 
 
 def test_no_shard_at_all_is_incomplete() -> None:
