@@ -25,16 +25,17 @@ from publication_notation import BASELINE, BEFORE, LINKS, publication, slower
 
 from opsdebug_ci.model import RunDocument
 from opsdebug_ci.model.speed import SpeedVerdict
+from opsdebug_ci.pipeline.fetched_bundles import fetching
 from opsdebug_ci.report import decode
 from opsdebug_ci.report.changes import changes_since, reported_head
 from opsdebug_ci.report.comment import rungs
 
 TARGET = Path(__file__).parents[2] / "docs" / "images" / "comment.png"
 
-WIDTH, HEIGHT = 880, 884
+WIDTH, HEIGHT = 880, 906
 """CSS pixels: a column of GitHub's, and as high as this comment is."""
 
-BUNDLES = "artifact opsdebug-v1-a1-s1of1 of the CI run"
+BUNDLES = f"`{fetching('acme/kernels', 7)}`, beside the configuration"
 
 OPERATORS = """
 import torch
