@@ -15,7 +15,8 @@ CLASSES = [value for value in vars(errors).values() if isinstance(value, type) a
 
 CODES = """
 opsdebug 70, usage 2, configuration 2, declaration 2, discovery 2, environment 3, store 3, store-format 2,
-store-unreachable 3, store-damaged 3, query 2, shape-mismatch 70, inputs 4, bundle 2, reference 4, worker 3, internal 70
+store-unreachable 3, store-damaged 3, query 2, shape-mismatch 70, inputs 4, bundle 2, reference 4, worker 3,
+github 3, github-refused 3, github-unreachable 3, github-ambiguous 3, github-answer 3, artifact 2, internal 70
 """
 
 

@@ -378,7 +378,7 @@ def test_the_catalogue_can_be_looked_at(store: Path) -> None:
     assert {row[0] for row in query(store, "show tables").rows} == {*VIEW_NAMES, *stored}
     assert query(store, "describe calibrations").rows[0][:2] == ("run_id", "VARCHAR")
     counted = query(store, "select count(*) from information_schema.columns where table_name = 'acceptances'")
-    assert counted.rows == ((9,),)
+    assert counted.rows == ((10,),)
 
 
 def test_a_refusal_says_what_was_wanted(store: Path) -> None:
