@@ -363,7 +363,7 @@ def test_of_each_shard_the_last_attempt_so_far_counts(scene: Scene) -> None:
     scene.run = scene.finished(attempt=2)
     told = scene.publish()
     assert (told.exit_code, told.failures) == (1, 1)
-    assert "operator_2 (tail_mask) fails" in scene.ours()[0].body
+    assert "- **operator_2**: `tail_mask`" in scene.ours()[0].body
     assert "planted" not in scene.ours()[0].body
 
 

@@ -40,7 +40,7 @@ def test_a_comment_of_somebody_else_with_our_marker_is_left_alone(author: str | 
     assert first == theirs
     assert second.author == JOB
     assert second.body.startswith(f"{MARKER}\n")
-    assert "gelu (tail_mask) fails" in second.body
+    assert "- **gelu**: `tail_mask`" in second.body
 
 
 @twin("A10")
@@ -53,7 +53,7 @@ def test_our_own_comment_is_updated_in_place(scene: Scene) -> None:
     assert scene.publish().comment == "updated"
     (after,) = scene.comments()
     assert after.id == before.id
-    assert "softmax (tail_mask) fails" in after.body
+    assert "- **softmax**: `tail_mask`" in after.body
 
 
 @attack("A11")
@@ -94,7 +94,7 @@ def test_a_comment_on_the_last_of_many_pages_is_found(scene: Scene) -> None:
     scene.upload(replace(failing(), ci_run=4712))
     assert scene.publish().comment == "updated"
     (ours,) = scene.ours()
-    assert "gelu (tail_mask) fails" in ours.body
+    assert "- **gelu**: `tail_mask`" in ours.body
     assert len(scene.comments()) == 401
 
 
@@ -142,7 +142,7 @@ def test_two_reporters_that_both_create_leave_one_comment(repetition: int, scene
     scene.server.barrier("POST", COMMENTS, 2)
     assert len(both(scene, scene.run.id, 4712)) == 2
     (ours,) = scene.ours()
-    assert "newer (tail_mask) fails" in ours.body
+    assert "- **newer**: `tail_mask`" in ours.body
 
 
 @twin("A13")
@@ -165,7 +165,7 @@ def test_what_ends_last_does_not_hide_what_is_newer(older: dict[str, int], newer
         told = scene.publish()
     assert told.comment == "kept_newer"
     (ours,) = scene.ours()
-    assert "newer (tail_mask) fails" in ours.body
+    assert "- **newer**: `tail_mask`" in ours.body
     assert "newer" in (scene.check().summary or "")
 
 
@@ -176,7 +176,7 @@ def test_a_newer_attempt_takes_the_place_of_an_earlier_one(scene: Scene) -> None
         scene.upload(replace(failing(operator), attempt=attempt))
         told = scene.publish()
     assert told.comment == "updated"
-    assert "newer (tail_mask) fails" in scene.ours()[0].body
+    assert "- **newer**: `tail_mask`" in scene.ours()[0].body
 
 
 LOST = {
@@ -240,7 +240,7 @@ def test_what_passes_is_waited_for(verb: str, path: str, effect: Effect, count: 
     scene.clock = Impatience()
     told = scene.publish()
     assert (told.exit_code, told.comment, told.notes) == (1, "updated", ())
-    assert "gelu (tail_mask) fails" in scene.ours()[0].body
+    assert "- **gelu**: `tail_mask`" in scene.ours()[0].body
     assert scene.server.checks_of(REPOSITORY, HEAD)[-1].status == "completed"
     assert 0.0 < scene.clock.slept_s <= 300.0
 

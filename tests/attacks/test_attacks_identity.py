@@ -40,7 +40,7 @@ def test_a_token_that_may_only_read_leaves_log_and_summary(
     assert [line for line in commands if line.startswith("::error file=kernels/gelu.py,line=3,title=gelu")]
     assert [line for line in commands if line.startswith("::warning") and "checks: write" in line]
     assert [line for line in commands if line.startswith("::warning") and "pull-requests: write" in line]
-    assert "gelu (tail_mask) fails" in (tmp_path / "step_summary").read_text(encoding="utf-8")
+    assert "- **gelu**: `tail_mask`" in (tmp_path / "step_summary").read_text(encoding="utf-8")
     outputs = read_outputs((tmp_path / "output").read_text(encoding="utf-8"))
     assert (outputs["verdict"], outputs["exit-code"]) == ("fail", "1")
     left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())

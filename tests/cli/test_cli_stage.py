@@ -64,7 +64,8 @@ def test_init_replaces_nothing_unasked(place: Path, staged: Ended) -> None:
         "",
         "opsdebug [usage]: `init` would replace .github/workflows/opsdebug.yml, .github/workflows/opsdebug-report.yml, "
         ".github/workflows/opsdebug-nightly.yml, .github/workflows/opsdebug-release.yml, "
-        ".github/workflows/opsdebug-accept.yml, opsdebug.toml, opsdebug_operators.py in .; wanted none of them to exist\n  next: move them away, or use --force to replace them\n",
+        ".github/workflows/opsdebug-accept.yml, opsdebug.toml, opsdebug_operators.py in .; "
+        "wanted none of them to exist\n  next: move them away, or use --force to replace them\n",
     )
     assert (place / "opsdebug.toml").read_text().endswith("# mine\n")
     forced = opsdebug("init", "--force", at=place)
