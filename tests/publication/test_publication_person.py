@@ -206,3 +206,14 @@ def test_each_suite_is_told_again_with_as_many_shards_as_it_has(here: Repository
     assert (done.exit_code, done.notes) == (1, ())
     told = {check.name: check.conclusion for check in here.scene.checks()}
     assert told == {"opsdebug smoke": "action_required", "opsdebug smoke (gpu)": "neutral"}
+
+
+def test_an_acceptance_after_the_artifacts_are_gone_keeps_what_was_said(here: Repository) -> None:
+    here.reported(here.run("softmax"))
+    comment, check = here.ours, here.check
+    gone = {number: replace(one, expired=True) for number, one in here.server.state.artifacts.items()}
+    here.server.state.artifacts.update(gone)
+    told = here.answered(here.says("/opsdebug accept softmax"))
+    assert (told.conclusion, told.exit_code, [row.operator for row in here.stored]) == ("", 0, ["softmax"])
+    assert any("counts from the next run on" in note for note in told.notes)
+    assert (here.ours, here.check) == (comment, check)

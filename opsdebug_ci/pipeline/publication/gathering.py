@@ -50,6 +50,11 @@ class Gathered:
     bundles: tuple[str, ...] = ()
     """Artifacts that are named like failure bundles; nothing of them was read."""
 
+    @property
+    def whole(self) -> bool:
+        """Every planned shard was taken."""
+        return not self.reasons and all(outcome.state is ShardState.TAKEN for outcome in self.outcomes)
+
 
 class ArtifactPlace(Protocol):
     """Where artifacts are."""

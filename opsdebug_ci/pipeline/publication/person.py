@@ -66,4 +66,5 @@ def _again(request: PublishRequest, comment: ToldComment) -> PublishRequest:
         attempt=state.attempt or None,
         workflow=state.workflow,
         expected=request.expected if same else None,
+        whole_or_nothing=state.complete,
     )

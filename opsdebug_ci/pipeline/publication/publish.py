@@ -49,6 +49,9 @@ NOT_WRITTEN, REFUSED, NO_COMMENT = "dry run", "refused", "none"
 """What became of the comment where none is written: nothing is, it could not be, there is nobody to write to."""
 
 
+GONE = "comment and check stay as they are, and what is accepted counts from the next run on: artifacts are gone of run"
+"""Why nothing is said again, before the run's id: artifacts are removed after some months."""
+
 NOTE_LIMIT = 1_000
 """Characters of a note in the job summary."""
 
@@ -127,16 +130,17 @@ def _of_run(
     if silent is not None:
         return Told(publication=None, subject=None, notes=(silent,))
     subject = subject_of_run(api, run, repository, server_of(world.environ))
-    source: ArtifactPlace = (
-        ArtifactsOfRun(api, repository, run.id) if request.source is None else ArtifactsOnDisk(request.source)
-    )
+    source = _source(request, api, repository, run.id)
     if request.dry_run:
         gathered = gather(source, request, subject)
         publication = statement(gathered, subject, request, before=None, accepted=accepted, now=world.now())
         return Told(publication=publication, subject=subject, notes=subject.notes)
+    kept = gather(source, request, subject) if request.whole_or_nothing else None
+    if kept is not None and not kept.whole:
+        return Told(publication=None, subject=None, notes=(f"{GONE} {run.id}",))
     voice = Voice(api, subject, request, clock)
     with voice.check() as check:
-        gathered = gather(source, request, subject)
+        gathered = kept or gather(source, request, subject)
         voice.subject = subject = with_bundles(subject, gathered.bundles)
         seen = voice.seen()
         before = None if seen is None else vouched(seen[1].state, "" if check is None else check.before)
@@ -154,6 +158,10 @@ def _of_run(
         unheard=voice.unheard,
         notes=(*subject.notes, *voice.notes),
     )
+
+
+def _source(request: PublishRequest, api: Api, repository: str, run: int) -> ArtifactPlace:
+    return ArtifactsOfRun(api, repository, run) if request.source is None else ArtifactsOnDisk(request.source)
 
 
 def vouched(state: CommentState | None, title: str) -> CommentState | None:

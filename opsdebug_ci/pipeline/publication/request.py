@@ -48,6 +48,9 @@ class PublishRequest:
     dry_run: bool = False
     """Nothing is written."""
 
+    whole_or_nothing: bool = False
+    """Where a shard is not there any more, what was said stays."""
+
     store: str | None = None
     """Where acceptances are recorded; None: as the configuration says."""
 
