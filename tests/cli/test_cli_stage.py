@@ -210,6 +210,7 @@ def test_calibrate_says_what_makes_the_key(tmp_path: Path) -> None:
     assert [(row[0], row[2]) for row in table[1:]] == [(fact.name, "yes" if fact.in_key else "no") for fact in FACTS]
 
 
+@pytest.mark.slow
 def test_a_pull_request_that_brings_its_own_record_is_told_so_in_the_log(tmp_path: Path) -> None:
     place = project(tmp_path / "project", "wrong")
     git = ("git", "-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")

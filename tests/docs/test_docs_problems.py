@@ -14,6 +14,8 @@ import pytest
 
 from opsdebug_ci.model.vocabulary import Cause
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/problems.md").read_text(encoding="utf-8")
 TABLE, *SECTIONS = PAGE.split("\n## ")
@@ -152,7 +154,6 @@ def test_run_gives_the_range_that_attribute_is_asked_about(row: Row, tmp_path: P
     assert words[asked + 1].strip("[]") in following
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("row", STAGES, ids=lambda row: row.anchor)
 def test_a_failure_that_was_recorded_is_known_at_the_next_commit(row: Row, tmp_path: Path) -> None:
     stage, query = row.commands

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from conftest import await_none, make_case
 
 from opsdebug_ci.execution import Limits, WorkerPool
@@ -149,6 +150,7 @@ hangs = guarded("hangs", lambda: time.sleep(600))
 """
 
 
+@pytest.mark.slow
 def test_what_ends_the_worker_while_causes_are_sought_leaves_the_failure_told(tmp_path: Path) -> None:
     (tmp_path / "ops.py").write_text(WRONG)
     with WorkerPool(sys.executable, workers=1, limits=Limits(timeout_s=12), directory=tmp_path) as pool:

@@ -17,6 +17,8 @@ from opsdebug_ci.pipeline.workbench import workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import load_configuration
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """
 import ctypes
 import os

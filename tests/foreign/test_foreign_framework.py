@@ -36,9 +36,12 @@ SETTLED = (Verdict.PASS, Verdict.SKIPPED)
 HALF = ("float16", "bfloat16")
 PRECISION = {torch.float16: 11, torch.bfloat16: 8}
 
-pytestmark = pytest.mark.skipif(
-    platform.machine() not in ("x86_64", "AMD64"), reason="the disagreements below are those of x86-64 kernels"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        platform.machine() not in ("x86_64", "AMD64"), reason="the disagreements below are those of x86-64 kernels"
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

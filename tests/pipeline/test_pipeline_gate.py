@@ -73,6 +73,7 @@ AT_THE_LAST_SEED, AT_THE_LAST_TWO, EVERYWHERE = "x + x + (x[0] > 2)", "x + x + (
 """Right but for the cases with large inputs; each step fails on a case more."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "now", "failing", "code"),
     [

@@ -81,6 +81,7 @@ def test_a_run_lies_where_the_layout_says(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_twenty_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     ids = [f"r{number:02d}" for number in range(20)]
     for writer in [start_writer(tmp_path / "s", run_id) for run_id in ids]:

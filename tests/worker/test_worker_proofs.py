@@ -25,6 +25,8 @@ from opsdebug_ci.operators import Operator, describe, discover
 from opsdebug_ci.plan.axes import Axes
 from opsdebug_ci.plan.stages import cases
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 MODULES = ("proofs/fused_activation.py", "proofs/varlen_attention.py", "proofs/adamw_step.py")
 BUDGET = 14
