@@ -26,3 +26,8 @@ def with_token(child: Mapping[str, str], environ: Mapping[str, str]) -> dict[str
     operator."""
     token = environ.get(TOKEN_INPUT, "")
     return {**child, **({TOKEN: token} if token else {})}
+
+
+def token_of(environ: Mapping[str, str]) -> str:
+    """The token to speak to GitHub with; empty: there is none."""
+    return next((found for name in (TOKEN, "GITHUB_TOKEN") if (found := environ.get(name, ""))), "")

@@ -6,7 +6,6 @@ job that reads it asks GitHub instead of believing it. What is this machine's al
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from opsdebug_ci.errors import EnvironmentLimitError
 from opsdebug_ci.github.artifacts.naming import artifact_name
 from opsdebug_ci.github.event import Event, read_event
 from opsdebug_ci.github.inputs import Part, read_part
+from opsdebug_ci.github.own_run import own_run
 from opsdebug_ci.github.plain_text import one_line
 from opsdebug_ci.github.runner import Runner
 from opsdebug_ci.model.document import RunDocument
@@ -27,9 +27,6 @@ from opsdebug_ci.report import encode
 
 ERROR_LIMIT = 2_000
 """Characters of why there is no run: six lines of a log, most of them whole."""
-
-_NUMBER = re.compile(r"[1-9][0-9]{0,18}")
-_ATTEMPT = re.compile(r"[1-9][0-9]{0,5}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +73,7 @@ def shard_report(
         workspace: root of the repository on this machine.
         others: other names of that directory.
     """
-    attempt = int(_matching(_ATTEMPT, environ.get("GITHUB_RUN_ATTEMPT", "")) or "1")
+    own = own_run(environ)
     run = ending.document
     elsewhere = Portability(workspace, *others)
     shard = ShardDocument(
@@ -85,9 +82,9 @@ def shard_report(
         stage=part.stage,
         shard=part.shard,
         shards=part.shards,
-        attempt=attempt,
+        attempt=own.attempt,
         repository=event.repository,
-        ci_run=int(_matching(_NUMBER, environ.get("GITHUB_RUN_ID", "")) or "0"),
+        ci_run=own.id,
         head_commit=event.head_commit,
         exit_code=ending.exit_code,
         run=None if run is None else elsewhere.run(run),
@@ -95,7 +92,7 @@ def shard_report(
         if run is not None
         else one_line(elsewhere.text(ending.error), ERROR_LIMIT) or "the stage ended without a word",
     )
-    return ShardReport(name=artifact_name(part.suite, attempt, part.shard, part.shards), data=encode(shard))
+    return ShardReport(name=artifact_name(part.suite, own.attempt, part.shard, part.shards), data=encode(shard))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +156,3 @@ def bundle_directory(working_directory: Path) -> Path | None:
     place = BundlePlace.beside(working_directory)
     names = place.all()
     return place.path(names[0]).parents[1] if names else None
-
-
-def _matching(pattern: re.Pattern[str], text: str) -> str:
-    return text if pattern.fullmatch(text) else ""

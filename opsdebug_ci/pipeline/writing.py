@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.github import read_event
+from opsdebug_ci.github.own_run import own_run
 from opsdebug_ci.github.person_event import COMMENT_EVENT
 from opsdebug_ci.report.escape import plain
 
@@ -27,7 +28,7 @@ def check_may_accept(environ: Mapping[str, str]) -> None:
         UsageError: its event is of another kind, or it does not run for the default branch.
     """
     event = read_event(environ)
-    ref = environ.get("GITHUB_REF", "")
+    ref = own_run(environ).ref
     of_default = bool(event.default_branch) and ref == f"refs/heads/{event.default_branch}"
     if event.name not in ACCEPTING_EVENTS or not of_default:
         at = f" on `{plain(ref.removeprefix('refs/heads/'), 80)}`" if ref else ""
@@ -50,7 +51,7 @@ def check_may_write(doing: str, environ: Mapping[str, str]) -> None:
     """
     event = read_event(environ)
     if not event.recording:
-        ref = environ.get("GITHUB_REF", "")
+        ref = own_run(environ).ref
         at = f" on `{plain(ref.removeprefix('refs/heads/'), 80)}`" if ref else ""
         raise UsageError(
             f"`opsdebug {doing}` in a job of event `{event.name}`{at}; wanted a push, schedule or workflow_dispatch "

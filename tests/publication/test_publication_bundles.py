@@ -51,5 +51,5 @@ def test_without_them_the_comment_names_none(name: str) -> None:
     ("server", "named"), [("https://github.com", "o/r"), ("https://git.example/x", "git.example/o/r")]
 )
 def test_another_server_is_named(server: str, named: str) -> None:
-    subject = replace(subject_on_disk((), {}), repository="o/r", ci_run=7, links=links(server, "o/r", 7, 1))
+    subject = replace(subject_on_disk(()), repository="o/r", ci_run=7, links=links(server, "o/r", 7, 1))
     assert f"--repo {named} " in with_bundles(subject, ("opsdebug-bundles",)).links.bundles

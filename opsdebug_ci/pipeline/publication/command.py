@@ -13,16 +13,13 @@ from opsdebug_ci.github.address import api_url_of
 from opsdebug_ci.github.api.client import Client, open_client
 from opsdebug_ci.github.api.patience import SystemClock
 from opsdebug_ci.github.bot.instruction import label_instruction
-from opsdebug_ci.github.environment import TOKEN
+from opsdebug_ci.github.environment import token_of
 from opsdebug_ci.github.person_event import read_person_request
 from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.pipeline.publication.publish import nothing_said, publish
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.pipeline.writing import ACCEPTING_EVENTS
-
-TOKENS = (TOKEN, "GITHUB_TOKEN")
-"""Variables that may hold a token; the first that does counts."""
 
 
 def publish_here(request: PublishRequest, world: World) -> PublishedDocument:
@@ -53,7 +50,7 @@ def publish_here(request: PublishRequest, world: World) -> PublishedDocument:
 
 def _client(environ: Mapping[str, str]) -> Client | None:
     """None: there is no token."""
-    token = next((found for name in TOKENS if (found := environ.get(name, ""))), "")
+    token = token_of(environ)
     if not token:
         return None
     return open_client(api_url=api_url_of(environ), token=token, ca_bundle=environ.get("SSL_CERT_FILE", ""))

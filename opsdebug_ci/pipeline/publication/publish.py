@@ -116,7 +116,7 @@ def publish(
 
 def _from_disk(request: PublishRequest, source: Path, world: World) -> Told:
     gathered = gather(ArtifactsOnDisk(source), request, None)
-    subject = subject_on_disk(gathered.shards, world.environ)
+    subject = subject_on_disk(gathered.shards)
     publication = statement(gathered, subject, request, before=None, now=world.now())
     return Told(publication=publication, subject=subject)
 

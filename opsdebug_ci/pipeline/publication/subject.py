@@ -6,7 +6,7 @@ only where somebody looks at files on disk and nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -98,12 +98,11 @@ def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> 
     )
 
 
-def subject_on_disk(shards: Sequence[ShardDocument], environ: Mapping[str, str]) -> Subject:
+def subject_on_disk(shards: Sequence[ShardDocument]) -> Subject:
     """The subject of shards that were found on disk, as they say themselves; nothing is written anywhere about it."""
     first = shards[0] if shards else None
-    repository = environ.get("GITHUB_REPOSITORY", "") if first is None else first.repository
     return Subject(
-        repository=repository,
+        repository="" if first is None else first.repository,
         ci_run=0 if first is None else first.ci_run,
         run_number=0,
         attempt=max((shard.attempt for shard in shards), default=1),

@@ -6,7 +6,6 @@ the server says of a run, nobody who wrote its code can change.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from opsdebug_ci.errors import UsageError
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.records import WorkflowRun
 from opsdebug_ci.github.event import read_event
+from opsdebug_ci.github.own_run import own_run
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.report.escape import plain
 
@@ -28,8 +28,6 @@ SILENT = {
 CANCELLED = "cancelled"
 """How a run ends that a newer one took the place of, or that a person stopped."""
 
-_NUMBER = re.compile(r"[1-9][0-9]{0,18}")
-
 
 def run_id(request: PublishRequest, environ: Mapping[str, str]) -> int:
     """Id of the run to tell of: the one asked for, else the one whose end triggered this job, else this job's own.
@@ -42,13 +40,13 @@ def run_id(request: PublishRequest, environ: Mapping[str, str]) -> int:
     finished = read_event(environ).finished_run
     if finished is not None:
         return finished
-    own = environ.get("GITHUB_RUN_ID", "")
-    if not _NUMBER.fullmatch(own):
+    own = own_run(environ).id
+    if not own:
         raise UsageError(
             "no CI run is named, and this is not a CI job; wanted a run to tell of",
             next_step="give `--run-id ID`, or look at artifacts on disk with `--from DIR --dry-run`",
         )
-    return int(own)
+    return own
 
 
 def trusted_run(
