@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -151,8 +152,8 @@ class Scene:
         }
 
     def event(self) -> Path:
-        """The event's file: that the run has ended."""
-        path = self.directory / "event.json"
+        """The event's file: that the run has ended. Each reporter has its own, as each job has."""
+        path = Path(tempfile.mkdtemp(dir=self.directory)) / "event.json"
         run = {"id": self.run.id, "head_sha": self.run.head_sha, "event": "pull_request", "pull_requests": []}
         payload = {"action": "completed", "workflow_run": run, "repository": {"default_branch": "main"}}
         path.write_text(json.dumps(payload), encoding="utf-8")
