@@ -35,7 +35,7 @@ def sources(*files: str) -> tuple[OperatorSource, ...]:
 
 
 def report(
-    ending: Ending, environ: dict[str, str] = JOB, workspace: Path = Path("/work/r")
+    ending: Ending, environ: dict[str, str] = JOB, workspace: Path = Path("/srv/r")
 ) -> tuple[str, ShardDocument]:
     made = shard_report(ending, part=PART, event=EVENT, environ=environ, workspace=workspace)
     return made.name, read_shard(made.data)
@@ -75,13 +75,13 @@ def test_text_cannot_break_out_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("file", "shown"),
     [
-        ("/work/r/kernels/gelu.py", "kernels/gelu.py"),
-        ("/work/r/a/../gelu.py", None),
+        ("/srv/r/kernels/gelu.py", "kernels/gelu.py"),
+        ("/srv/r/a/../gelu.py", None),
         ("/usr/lib/python3/gelu.py", None),
-        ("/work/r2/gelu.py", None),
+        ("/srv/r2/gelu.py", None),
         ("kernels/gelu.py", "kernels/gelu.py"),
         ("../gelu.py", None),
-        ("/work/r/a\n::error::/gelu.py", None),
+        ("/srv/r/a\n::error::/gelu.py", None),
     ],
 )
 def test_only_sources_in_the_repository_are_named_by_their_path_in_it(file: str, shown: str | None) -> None:
