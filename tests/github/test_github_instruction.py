@@ -12,11 +12,11 @@ from opsdebug_ci.github.bot.instruction import (
     REASON_LIMIT,
     Instruction,
     Misunderstood,
-    instruction_for,
     label_instruction,
     read_instruction,
 )
 from opsdebug_ci.github.plain_text import one_line
+from opsdebug_ci.model.instruction import instruction_for
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_comment_of_any_length_is_read_to_its_limit() -> None:
 @example("'\"`")
 def test_what_is_offered_for_copying_names_that_operator(name: str) -> None:
     plain = one_line(name, NAME_LIMIT)
-    found = read_instruction(instruction_for(name))
+    found = read_instruction(instruction_for(plain))
     if plain:
         assert found == Instruction(operator=plain)
     else:

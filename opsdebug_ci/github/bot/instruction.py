@@ -13,12 +13,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from opsdebug_ci.github.plain_text import one_line
-
-COMMAND = "/opsdebug"
-"""First word of a comment to the bot."""
-
-ACCEPT = "accept"
-"""The only thing that it can be told."""
+from opsdebug_ci.model.instruction import ACCEPT, COMMAND, UNTIL
 
 LABEL = "opsdebug-accept"
 """Label that accepts every flagged operator; with `: NAME` behind it, that one."""
@@ -38,10 +33,8 @@ REASON_LIMIT = 2_000
 UNTIL_LIMIT = 40
 """Characters of a day that are kept, for whoever says what is wrong with it."""
 
-_UNTIL = "until="
 _LINE_END = re.compile("\r\n|\n|\r")
 _QUOTED = re.compile(r"""(?P<fence>`+|["'])(?P<name>.*?)(?P=fence)(?=\s|$)""")
-_TICKS = re.compile("`+")
 _NO_PROSE = (">", "```", "~~~", "    ", COMMAND)
 """How lines begin that are not the writer's own words."""
 
@@ -100,34 +93,19 @@ def label_instruction(name: str) -> Instruction | None:
     return Instruction(operator=named if colon else None)
 
 
-def instruction_for(operator: str) -> str:
-    """A comment that accepts `operator`, to be copied as it is."""
-    return f"{COMMAND} {ACCEPT} {spelled(operator)}"
-
-
-def spelled(operator: str) -> str:
-    """`operator` as a comment names it: bare where it is one word, else fenced by more backticks than it holds."""
-    name = one_line(operator, NAME_LIMIT)
-    if name and " " not in name and name[0] not in "`\"'" and not name.startswith(_UNTIL):
-        return name
-    fence = "`" * (max((len(run) for run in _TICKS.findall(name)), default=0) + 1)
-    pad = " " if name.startswith("`") or name.endswith("`") else ""
-    return f"{fence}{pad}{name}{pad}{fence}"
-
-
 def _accepting(rest: str, later: Iterable[str]) -> Instruction | Misunderstood:
     quoted = _QUOTED.match(rest)
     name, behind = (quoted["name"], rest[quoted.end() :]) if quoted else (*rest.split(maxsplit=1), "", "")[:2]
     operator = one_line(name, NAME_LIMIT + 1)
-    if not operator or (not quoted and operator.startswith(_UNTIL)):
+    if not operator or (not quoted and operator.startswith(UNTIL)):
         return Misunderstood(problem=f"no operator is named behind `{COMMAND} {ACCEPT}`")
     if len(operator) > NAME_LIMIT:
         return Misunderstood(problem=f"the operator's name has more than {NAME_LIMIT} characters")
     day, _, words = behind.strip().partition(" ")
-    if not day.startswith(_UNTIL):
+    if not day.startswith(UNTIL):
         day, words = "", behind
     reason = one_line(words, REASON_LIMIT) or one_line(" ".join(_paragraph(later)), REASON_LIMIT)
-    until = one_line(day.removeprefix(_UNTIL), UNTIL_LIMIT) if day else None
+    until = one_line(day.removeprefix(UNTIL), UNTIL_LIMIT) if day else None
     return Instruction(operator=operator, until=until, reason=reason)
 
 

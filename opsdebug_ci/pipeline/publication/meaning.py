@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opsdebug_ci.github.bot.instruction import Instruction, instruction_for
+from opsdebug_ci.github.bot.instruction import Instruction
 from opsdebug_ci.github.person_event import PersonRequest
 from opsdebug_ci.github.plain_text import one_line
+from opsdebug_ci.model.instruction import instruction_for
 from opsdebug_ci.pipeline.publication.outcome import Declined
 from opsdebug_ci.pipeline.publication.told_comments import ToldComment
 from opsdebug_ci.plan.problem import suggestion

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opsdebug_ci.model.instruction import instruction_for
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.publication import AcceptedRegression, Publication
 from opsdebug_ci.model.speed import SpeedVerdict
@@ -87,7 +88,7 @@ def _question(waiting: Sequence[str]) -> list[str]:
     """How a maintainer answers."""
     if not waiting:
         return []
-    command = f"/opsdebug accept {plain(waiting[0], COMMAND_LIMIT)} REASON"
+    command = f"{instruction_for(plain(waiting[0], COMMAND_LIMIT))} REASON"
     each = "" if len(waiting) == 1 else ", and so on for each"
     return [f"If it is worth it, somebody with write permission comments {md_code(command)}{each}."]
 
