@@ -28,7 +28,6 @@ from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.regions import located
-from opsdebug_ci.numerics.spread import Arithmetic
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.differences import observe
@@ -37,7 +36,7 @@ from opsdebug_ci.worker.exceptions import broken_inputs, facts_of, ran_out_of_me
 from opsdebug_ci.worker.hunt import Catch, hunt
 from opsdebug_ci.worker.investigation import investigate
 from opsdebug_ci.worker.isolation import isolated
-from opsdebug_ci.worker.launch_reading import LaunchReading
+from opsdebug_ci.worker.launch_reading import LaunchReading, Outputs
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
 from opsdebug_ci.worker.pairing import beside
 from opsdebug_ci.worker.preservation import inputs_of, telling_digest
@@ -201,7 +200,7 @@ class _CaseRun:
             self.trail(Breadcrumb(phase=Phase.REFERENCE, detail=detail))
 
         references = References(self.operator, self.arguments, enter, self.request.case.seed)
-        arithmetic = self._arithmetic()
+        arithmetic = arithmetic_of(self.operator, self.request.case)
         answers = references.ask(which or self.request.case.checks, arithmetic)
         if self.request.case.direction is Direction.BACKWARD and answers.outputs:
             centre = next(iter(answers.outputs.values()))
@@ -209,9 +208,6 @@ class _CaseRun:
             masks = undetermined(references.on, self.arguments, self.request.case.seed)
             answers.spreads = waived(spreads, masks, centre)
         return answers
-
-    def _arithmetic(self) -> Arithmetic:
-        return arithmetic_of(self.operator, self.request.case)
 
     def _compared(
         self, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int, caught: Catch | None
@@ -273,6 +269,7 @@ class _CaseRun:
             arguments=self.arguments,
             outputs=launch.outputs,
             verify=self._verify,
+            judge=partial(self._judge, launch),
             budget=budget,
             careful=launch.careful,
         )
@@ -281,6 +278,11 @@ class _CaseRun:
         """Another run of the operator, silent and unexplained."""
         now = time.perf_counter_ns()
         return _run(self.declared, RunCase(case=case), _silent, now, arguments=arguments, explaining=False)
+
+    def _judge(self, launch: LaunchReading, arguments: Arguments, outputs: Outputs) -> Observation:
+        """These very `outputs` beside the references on `arguments`, unexplained; nothing is launched."""
+        there = replace(self, arguments=arguments, trail=_silent, explaining=False, witness=None)
+        return there._compared(replace(launch, outputs=outputs), there._ask(), 0, None)
 
     def _beside(self, launch: LaunchReading, answers: ReferenceAnswers) -> list[ComparedOutput]:
         return beside(self.operator, self.declared, self.request.case, self.arguments, launch.outputs, answers)

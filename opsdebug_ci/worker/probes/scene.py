@@ -29,6 +29,9 @@ from opsdebug_ci.worker.references import References
 Verify = Callable[[Case, "Arguments | None"], Observation]
 """Run a case without looking for causes, on the given arguments or on its own."""
 
+Judge = Callable[[Arguments, Outputs], Observation]
+"""Compare given outputs with what the references say of given arguments, launching nothing."""
+
 PROBE_FAULTS = (OperatorFault, NotAnOutput, Unsupported, OpsdebugError)
 """What a launch may end in besides outputs."""
 
@@ -51,6 +54,9 @@ class Scene:
 
     verify: Verify
     """Runs a case without looking for causes."""
+
+    judge: Judge
+    """Compares outputs that a launch left."""
 
     budget: Budget
     """How long probing may go on."""
@@ -105,6 +111,10 @@ class Scene:
         """
         seen = None if failure is None else self._glance(arguments, failure)
         return _passed(self.verify(self.case, arguments)) if seen is None else seen
+
+    def right(self, arguments: Arguments, outputs: Outputs) -> bool | None:
+        """Whether these outputs are right on `arguments`; None when that cannot be said."""
+        return _passed(self.judge(arguments, outputs))
 
     def passes_at(self, dims: Mapping[str, int], failure: Failure) -> bool | None:
         """Whether it is right at other dims, all else as in the case; None when that cannot be said."""

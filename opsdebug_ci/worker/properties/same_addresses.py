@@ -130,7 +130,8 @@ class _Trial:
     def _freshness(self, launches: Sequence[tuple[str, Outputs, Outputs]]) -> Iterator[PropertyReading]:
         """From (where the values lay, outputs before, outputs now): the first that is stale, or none.
 
-        An output that does not change although the operator is right about the other values need not change.
+        An output that does not change and is right about the other values need not change. Those very outputs are
+        judged: another launch may find its values elsewhere, where an operator that goes by addresses is right.
         """
         telling, rightly = 0, set()
         for where, before, now in launches:
@@ -139,7 +140,7 @@ class _Trial:
                 telling += told
                 if not told or stale < ALL_BUT_FEW * told:
                     continue
-                if now is self.elsewhere and self._is_right_elsewhere(name):
+                if now is self.elsewhere and self.scene.right(self.others, now) is not False:
                     rightly.add(name)
                     continue
                 constant = _constant(before[name].double())
@@ -147,15 +148,6 @@ class _Trial:
                 return
         if telling:
             yield _stale(telling, 0, {})
-
-    def _is_right_elsewhere(self, name: str) -> bool:
-        """The operator is right about the other values, and not only where a later launch puts them."""
-        if self.scene.passes(self.others) is False:
-            return False
-        before, again = self.elsewhere[name], (self.scene.launch(self.others) or {}).get(name)
-        if again is None or again.shape != before.shape or again.dtype != before.dtype:
-            return True
-        return int(differing_bits(before, again).sum()) <= (1 - ALL_BUT_FEW) * before.numel()
 
 
 def _stale(told: int, stale: int, evidence: dict[str, EvidenceValue]) -> PropertyReading:
