@@ -139,9 +139,9 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
     problems: list[str] = []
 
     def value(name: str, accepts: Callable[[str], object], wanted: str) -> str:
-        text = _text(environ, name)
+        text = given(environ, name)
         if text and (len(text) > _TEXT_LIMIT or not accepts(text)):
-            problems.append(f"`{name}` is {_shown(text)}; wanted {wanted}")
+            problems.append(f"`{name}` is {shown(text)}; wanted {wanted}")
         return text
 
     inputs = ActionInputs(
@@ -181,9 +181,9 @@ def _check(problems: Sequence[str]) -> None:
 
 def read_part(environ: Mapping[str, str]) -> Part | None:
     """Which part a job runs, as far as it can be told, also of one whose inputs cannot be used; None: it runs none."""
-    if _text(environ, "push") or _text(environ, "publish") == "true":
+    if given(environ, "push") or given(environ, "publish") == "true":
         return None
-    suite, shard, stage = (_text(environ, name) for name in ("comment-id", "shard", "stage"))
+    suite, shard, stage = (given(environ, name) for name in ("comment-id", "shard", "stage"))
     index, _, count = shard.partition("/") if _is_shard(shard) else ("1", "/", "1")
     return Part(
         suite=suite if _SUITE.fullmatch(suite) else DEFAULT_SUITE,
@@ -193,7 +193,8 @@ def read_part(environ: Mapping[str, str]) -> Part | None:
     )
 
 
-def _text(environ: Mapping[str, str], name: str) -> str:
+def given(environ: Mapping[str, str], name: str) -> str:
+    """The text of an input; empty: nobody gave it."""
     return environ.get(PREFIX + name.upper().replace("-", "_"), "").strip()
 
 
@@ -205,7 +206,7 @@ def _number(text: str) -> int | None:
     return int(text) if _RUN.fullmatch(text) else None
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
     """`text` quoted, on one line, short."""
     return ascii(text if len(text) <= 80 else text[:79] + "…")
 

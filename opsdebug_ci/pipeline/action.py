@@ -18,22 +18,23 @@ from typing import TextIO
 
 from opsdebug_ci.errors import EnvironmentLimitError, InternalError, OpsdebugError, UsageError
 from opsdebug_ci.github.annotations import annotate
-from opsdebug_ci.github.environment import child_environment, with_token
+from opsdebug_ci.github.environment import child_environment
 from opsdebug_ci.github.event import Event, read_event
-from opsdebug_ci.github.inputs import CHANGED_AUTO, ActionInputs, read_inputs
+from opsdebug_ci.github.input_use import check_use
+from opsdebug_ci.github.inputs import CHANGED_AUTO, ActionInputs, given, read_inputs
 from opsdebug_ci.github.outputs import write_outputs
 from opsdebug_ci.github.runner import Runner, read_runner
 from opsdebug_ci.github.summary import append_summary, fit_summary
 from opsdebug_ci.github.workflow_commands import Annotation, Level, render_annotations
-from opsdebug_ci.model import FAILING_VERDICTS, Stage, Verdict
+from opsdebug_ci.model import FAILING_VERDICTS, Stage
 from opsdebug_ci.model.baseline import PULL_REQUEST_EVENTS
 from opsdebug_ci.pipeline.child import ChildResult, run_child
 from opsdebug_ci.pipeline.publish_step import publish_step
+from opsdebug_ci.pipeline.push_step import push_step
 from opsdebug_ci.pipeline.shard_report import Ending, bundle_directory, leave_shard
 from opsdebug_ci.pipeline.step_outcome import Outcome, failed, failure, in_one_line, remark_of
 from opsdebug_ci.plan import load_configuration
 from opsdebug_ci.report import decode, markdown
-from opsdebug_ci.store.files.layout import MARKER
 
 DOCUMENT_CODES: tuple[int, ...] = (0, 1, 4)
 """Exit codes of `opsdebug ci` that come with a document."""
@@ -49,6 +50,14 @@ FORK_ON_OWN_MACHINE = Annotation(
 )
 """A stranger's operators run here with all the rights of the runner's account."""
 
+TOKEN_WITHHELD = Annotation(
+    level=Level.WARNING,
+    title="opsdebug: the token is withheld",
+    message="`token` is given where operators run, which are not shown it; it counts with `push` and `publish`. Leave "
+    "it out here; where it is for a private store, docs/workflows.md shows how to check that out.",
+)
+"""Whoever gave it expects something of it."""
+
 
 def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: TextIO) -> int:
     """Run the step and return its exit code.
@@ -60,10 +69,11 @@ def run_action(environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: T
     """
     runner = read_runner(environ)
     try:
-        inputs = _one_task(read_inputs(environ))
+        inputs = read_inputs(environ)
+        check_use(environ)
         event = read_event(environ) if inputs.publish else _accepted(read_event(environ))
-        if event.from_fork and runner.self_hosted and not inputs.publish:
-            stdout.writelines(f"{line}\n" for line in render_annotations((FORK_ON_OWN_MACHINE,)))
+        if not inputs.publish and not inputs.push:
+            stdout.writelines(f"{line}\n" for line in render_annotations(_warnings(event, runner, environ)))
         outcome = _run(inputs, event, runner, environ, opsdebug=opsdebug, stdout=stdout)
     except OpsdebugError as error:
         outcome = failed(error)
@@ -80,14 +90,10 @@ def _with_shard(outcome: Outcome, runner: Runner, environ: Mapping[str, str]) ->
         return replace(outcome, annotations=(*outcome.annotations, remark_of(error, Level.WARNING)))
 
 
-def _one_task(inputs: ActionInputs) -> ActionInputs:
-    """`inputs`, unless they ask for two things that need different permissions."""
-    if inputs.publish and inputs.push:
-        raise UsageError(
-            f"`push` is {inputs.push!r} and `publish` is 'true'; wanted one of them",
-            next_step="give each a job of its own, with the permissions that it needs",
-        )
-    return inputs
+def _warnings(event: Event, runner: Runner, environ: Mapping[str, str]) -> tuple[Annotation, ...]:
+    """What is to be known of a job that runs operators, whatever comes of it."""
+    strange, token = event.from_fork and runner.self_hosted, given(environ, "token")
+    return (*([FORK_ON_OWN_MACHINE] if strange else []), *([TOKEN_WITHHELD] if token else []))
 
 
 def _accepted(event: Event) -> Event:
@@ -129,7 +135,8 @@ def _run(
         document = _new_directory(runner.temporary) / "published.json"
         return publish_step(inputs, directory, document, environ, opsdebug=opsdebug, stdout=stdout)
     if inputs.push:
-        return _push(inputs, directory, environ, opsdebug=opsdebug, stdout=stdout)
+        document = _new_directory(runner.temporary) / "sent.txt"
+        return push_step(inputs, directory, document, environ, opsdebug=opsdebug, stdout=stdout)
     python = inputs.python or _configured_python(inputs, directory)
     report = _new_directory(runner.temporary) / "report.json"
     result = run_child(
@@ -146,46 +153,6 @@ def _run(
         annotations=outcome.annotations if inputs.annotations or outcome.report is None else (),
         bundles=bundle_directory(directory),
     )
-
-
-def _push(
-    inputs: ActionInputs, directory: Path, environ: Mapping[str, str], *, opsdebug: Sequence[str], stdout: TextIO
-) -> Outcome:
-    """Send recorded runs to the store. No operator runs here, so this process, and no other, is given the token."""
-    result = run_child(
-        [*opsdebug, *push_arguments(inputs, recorded_stores(directory / inputs.push))],
-        directory=directory,
-        environ=with_token(child_environment(environ), environ),
-        document=_new_directory(read_runner(environ).temporary) / "sent.txt",
-        stdout=stdout,
-    )
-    if result.exit_code:
-        words = in_one_line(result.last_words) or "the command ended without a word; next: run it by hand"
-        return failure(result.exit_code, f"opsdebug baselines push ended with {result.exit_code}", words)
-    return Outcome(exit_code=0, verdict=str(Verdict.PASS), failures=0, regressions=0, annotations=())
-
-
-def recorded_stores(place: Path) -> tuple[Path, ...]:
-    """The stores in `place`: itself, or those directly below it, as downloaded artifacts are.
-
-    Raises:
-        UsageError: there is none.
-    """
-    found = [path for path in (place, *sorted(place.glob("*"))) if (path / MARKER).is_file()]
-    if not found:
-        raise UsageError(
-            f"`push` is {str(place)!r}, in which no run was recorded; wanted a directory that `record` filled, or one "
-            "with several of them",
-            next_step="download the artifacts of the jobs that recorded runs into it first",
-        )
-    return tuple(found[:1] if found[0] == place else found)
-
-
-def push_arguments(inputs: ActionInputs, sources: Sequence[Path]) -> tuple[str, ...]:
-    """Arguments of `opsdebug baselines push`. Values follow `=`, so none is ever read as an option."""
-    options = [("--config", inputs.config), ("--store", inputs.store)]
-    given = (f"{name}={value}" for name, value in options if value)
-    return ("baselines", "push", *(f"--from={source}" for source in sources), *given)
 
 
 def _configured_python(inputs: ActionInputs, directory: Path) -> str:

@@ -65,17 +65,18 @@ def publish_step(
         code = result.exit_code if result.exit_code > 0 else InternalError.exit_code
         return failure(code, f"opsdebug publish ended with {result.exit_code}", words)
     stdout.write(f"{_told_where(told)}\n")
-    return _outcome(told, result.exit_code, summary=inputs.summary)
+    return _outcome(told, result.exit_code, inputs)
 
 
-def _outcome(told: PublishedDocument, exit_code: int, *, summary: bool) -> Outcome:
+def _outcome(told: PublishedDocument, exit_code: int, inputs: ActionInputs) -> Outcome:
+    remarks = told.remarks if inputs.annotations else ()
     return Outcome(
         exit_code=exit_code,
         verdict=told.conclusion or NOTHING_SAID,
         failures=told.failures,
         regressions=told.regressions,
-        annotations=(*(_remark(remark) for remark in told.remarks), *(_note(note) for note in told.notes)),
-        summary=told.summary if summary else "",
+        annotations=(*(_remark(remark) for remark in remarks), *(_note(note) for note in told.notes)),
+        summary=told.summary if inputs.summary else "",
         told=told,
     )
 

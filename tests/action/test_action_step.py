@@ -32,7 +32,7 @@ from opsdebug_ci.model import (
     Summary,
     Verdict,
 )
-from opsdebug_ci.model.published import PUBLISHED_SCHEMA, PublishedDocument
+from opsdebug_ci.model.published import PUBLISHED_SCHEMA, PublishedDocument, Remark
 from opsdebug_ci.model.shard import SHARD_FILE, ShardDocument
 from opsdebug_ci.pipeline.action import run_action
 from opsdebug_ci.report import encode
@@ -321,6 +321,10 @@ def test_a_run_of_operators_never_sees_that_token(job: Job) -> None:
     seen = json.loads(told.read_text(encoding="utf-8"))
     assert "--record=recorded" in seen["words"]
     assert (seen["token"], seen["github"]) == (None, None)
+    assert job.commands[0].startswith("::warning title=opsdebug%3A the token is withheld::`token` is given where")
+    assert "canary" not in job.log
+    job.step(TELLS.replace("PLACE", repr(str(told))), record="recorded")
+    assert not any("token" in command for command in job.commands)
 
 
 def test_a_push_of_nothing_is_a_mistake_and_one_that_fails_is_told(job: Job) -> None:
@@ -488,6 +492,12 @@ def test_a_job_that_tells_says_in_its_log_what_and_where(job: Job) -> None:
         "https://github.example/acme/kernels/pull/7#issuecomment-3; "
         "check https://github.example/acme/kernels/runs/5 ::error::obey"
     )
+    remark = Remark(level="error", title="gelu", message="wrong", file="kernels/gelu.py", line=3)
+    beside = encode(replace(told, remarks=(remark,), notes=("no `checks: write`",)))
+    job.step(job.ends_with(beside, 1), publish="true")
+    assert [command.partition("::")[2][:7] for command in job.commands] == ["error f", "warning"]
+    job.step(job.ends_with(beside, 1), publish="true", annotations="false")
+    assert [command.partition("::")[2][:7] for command in job.commands] == ["warning"]
     silent = replace(told, conclusion="", exit_code=0, head_commit="", comment="none", comment_url="", check_url="")
     assert job.step(job.ends_with(encode(silent), 0), publish="true") == 0
     assert job.log.splitlines()[-1] == "opsdebug publish: nothing to say; comment none; check none"
@@ -546,7 +556,7 @@ def test_what_to_do_next_is_set_off_from_what_is_wrong(job: Job) -> None:
 def test_a_step_sends_or_tells_but_not_both(job: Job) -> None:
     assert job.step("raise SystemExit(0)\n", push="kept", publish="true") == 2
     (command,) = job.commands
-    assert "`push` is 'kept' and `publish` is 'true'; wanted one of them; next: give each a job of its own" in command
+    assert "`push` is 'kept'; wanted nothing with `publish`; next: " in command
 
 
 def test_a_missing_working_directory_is_said(job: Job) -> None:
