@@ -7,6 +7,7 @@ from shrinking_notation import Runner, case, fails_when, outcome
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.failures.shrinking import Candidate, Outcome, Space, Trial
+from opsdebug_ci.failures.shrinking.borders import nearest
 from opsdebug_ci.failures.shrinking.sizes import sizes_below
 
 
@@ -228,3 +229,18 @@ def test_the_result_fails_alike_and_is_never_larger(dims, defect):
 
 def test_a_candidate_is_known_by_what_it_would_run():
     assert Candidate(case=case(n=1)).key == Candidate(case=case(n=1)).key != Candidate(case=case(n=2)).key
+
+
+@pytest.mark.parametrize(
+    ("smallest", "passed", "told"),
+    [
+        ({"n": 1, "m": 1}, [{"n": 0, "m": 1}, {"n": 1, "m": 0}, {"n": 0, "m": 0}], None),
+        ({"n": 1, "m": 1}, [{"n": 0, "m": 1}, {"n": 16, "m": 1}], "fails at n=1, passes at n=16"),
+        ({"n": 0, "m": 1}, [{"n": 0, "m": 4}], "fails at m=1, passes at m=4"),
+        ({"n": 0, "m": 1}, [{"n": 2, "m": 1}], "fails at n=0, passes at n=2"),
+    ],
+)
+def test_a_case_that_became_empty_and_passes_tells_nothing(smallest, passed, told):
+    """Nothing is computed there: it passes whatever is wrong."""
+    found = nearest(Candidate(case=case(**smallest)), [Candidate(case=case(**dims)) for dims in passed])
+    assert (found and found.text) == told

@@ -110,16 +110,22 @@ class BorderSearch:
 def nearest(smallest: Candidate, passed: Iterable[Candidate]) -> Border | None:
     """Of the passing cases met on the way, the one with the fewest other dims, the least changed; None: there is none.
 
-    Only cases that differ in dims alone: what else differs would be the reason as well.
+    Only cases that differ in dims alone, as what else differs would be the reason as well, and none that became empty,
+    as those pass whatever is wrong.
     """
     case = smallest.case
-    alike = [other.case for other in passed if other.case != case and replace(other.case, dims=case.dims) == case]
+    alike = [other for other in (each.case for each in passed) if _differs_in_dims(case, other)]
     best = min(alike, key=lambda other: _distance(case, other), default=None)
     if best is None:
         return None
     names = [name for name in case.dims if case.dims[name] != best.dims[name]]
     fails, passes = (" ".join(f"{name}={one.dims[name]}" for name in names) for one in (case, best))
     return Border(text=f"fails at {fails}, passes at {passes}", passing=best)
+
+
+def _differs_in_dims(case: Case, other: Case) -> bool:
+    emptied = any(size == 0 != case.dims[name] for name, size in other.dims.items())
+    return other != case and replace(other, dims=case.dims) == case and not emptied
 
 
 def _distance(case: Case, other: Case) -> tuple[int, float]:
