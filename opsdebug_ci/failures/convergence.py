@@ -36,16 +36,12 @@ def united(groups: Sequence[Group], ends: Mapping[str, End]) -> tuple[tuple[Grou
         groups: largest first.
         ends: fingerprint -> where its shrinking ended; groups without an end stay as they are.
     """
-    kept: list[Group] = []
-    taken: dict[str, str] = {}
+    kept: dict[str, list[Group]] = {}
     for found in groups:
-        place = next((i for i, lead in enumerate(kept) if _ends_alike(lead, found, ends)), None)
-        if place is None:
-            kept.append(found)
-        else:
-            taken[found.fingerprint] = kept[place].fingerprint
-            kept[place] = _with(kept[place], found)
-    return tuple(kept), taken
+        lead = next((alike[0] for alike in kept.values() if _ends_alike(alike[0], found, ends)), found)
+        kept.setdefault(lead.fingerprint, []).append(found)
+    taken = {other.fingerprint: lead for lead, alike in kept.items() for other in alike[1:]}
+    return tuple(_with(*alike) for alike in kept.values()), taken
 
 
 def _ends_alike(lead: Group, other: Group, ends: Mapping[str, End]) -> bool:
@@ -66,13 +62,17 @@ def _sizes(case: Case | None) -> dict[str, int]:
     return {} if case is None else dict(case.dims)
 
 
-def _with(lead: Group, other: Group) -> Group:
-    cases = "1 case" if other.count == 1 else f"{other.count:,} cases"
+def _with(lead: Group, *others: Group) -> Group:
+    if not others:
+        return lead
+    alike, count = (lead, *others), sum(other.count for other in others)
+    names = ", ".join(dict.fromkeys(f"`{other.cause}`" for other in others))
+    why = f"{count:,} case{'' if count == 1 else 's'} named {names} shrink{'s' if count == 1 else ''} to the same sizes"
     return replace(
         lead,
-        count=lead.count + other.count,
-        cases=(*lead.cases, *other.cases)[:LISTED],
-        members=(*(lead.members or (lead.fingerprint,)), *(other.members or (other.fingerprint,))),
+        count=lead.count + count,
+        cases=tuple(case for each in alike for case in each.cases)[:LISTED],
+        members=tuple(member for each in alike for member in (each.members or (each.fingerprint,))),
         separators=(),
-        why="; ".join(part for part in (lead.why, f"{cases} named `{other.cause}` shrink to the same sizes") if part),
+        why="; ".join(part for part in (lead.why, why) if part),
     )

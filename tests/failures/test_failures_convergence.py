@@ -30,7 +30,7 @@ def test_the_same_sizes_beside_the_same_passing_ones_make_one() -> None:
     assert (lead.fingerprint, lead.count, lead.cause) == (tail.fingerprint, 2, tail.cause)
     assert lead.members == (tail.fingerprint, scale.fingerprint)
     assert lead.cases == (TAIL.case.id, SCALE.case.id)
-    assert lead.why.endswith("1 case named `wrong_scale` shrink to the same sizes")
+    assert lead.why.endswith("1 case named `wrong_scale` shrinks to the same sizes")
     assert taken == {scale.fingerprint: tail.fingerprint}
 
 
@@ -57,3 +57,17 @@ def test_one_smallest_case_is_enough() -> None:
     tail, scale = groups_of(TAIL, SCALE)
     ends = {each.fingerprint: End(smallest=SMALLEST, passing=None) for each in (tail, scale)}
     assert [each.count for each in united((tail, scale), ends)[0]] == [2]
+
+
+def test_several_that_end_alike_are_told_in_one_phrase() -> None:
+    named = [
+        wrong(cause=cause, dims="B=1,S=511", dtype=dtype)
+        for cause in ("wrong_scale", "unknown")
+        for dtype in ("float32", "float16")
+    ]
+    groups = groups_of(TAIL, *named)
+    ends = {each.fingerprint: End(smallest=SMALLEST, passing=NEXT) for each in groups}
+    (lead,), taken = united(groups, ends)
+    assert (lead.count, len(taken)) == (5, 4)
+    assert lead.why.endswith("; 4 cases named `wrong_scale`, `unknown` shrink to the same sizes")
+    assert lead.why.count("shrink") == 1

@@ -224,7 +224,7 @@ def test_the_result_fails_alike_and_is_never_larger(dims, defect):
     assert first.trials <= 200
     for border in first.borders:
         assert not shows(border.passing.dims)
-        assert "fails at" in border.text or "fails up to" in border.text
+        assert border.text is None or "fails at" in border.text or "fails up to" in border.text
 
 
 def test_a_candidate_is_known_by_what_it_would_run():
@@ -232,7 +232,7 @@ def test_a_candidate_is_known_by_what_it_would_run():
 
 
 @pytest.mark.parametrize(
-    ("smallest", "passed", "told"),
+    ("smallest", "passed", "text"),
     [
         ({"n": 1, "m": 1}, [{"n": 0, "m": 1}, {"n": 1, "m": 0}, {"n": 0, "m": 0}], None),
         ({"n": 1, "m": 1}, [{"n": 0, "m": 1}, {"n": 16, "m": 1}], "fails at n=1, passes at n=16"),
@@ -240,7 +240,7 @@ def test_a_candidate_is_known_by_what_it_would_run():
         ({"n": 0, "m": 1}, [{"n": 2, "m": 1}], "fails at n=0, passes at n=2"),
     ],
 )
-def test_a_case_that_became_empty_and_passes_tells_nothing(smallest, passed, told):
+def test_a_case_that_became_empty_and_passes_is_not_told(smallest, passed, text):
     """Nothing is computed there: it passes whatever is wrong."""
-    found = nearest(Candidate(case=case(**smallest)), [Candidate(case=case(**dims)) for dims in passed])
-    assert (found and found.text) == told
+    border = nearest(Candidate(case=case(**smallest)), [Candidate(case=case(**dims)) for dims in passed])
+    assert border.text == text

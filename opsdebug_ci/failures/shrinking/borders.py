@@ -22,8 +22,8 @@ from opsdebug_ci.model.case import Case
 class Border:
     """A failing case and a passing one beside it."""
 
-    text: str
-    """E.g. `fails at n=129, passes at n=128`."""
+    text: str | None
+    """E.g. `fails at n=129, passes at n=128`; None: the passing case is empty, which tells a person nothing."""
 
     passing: Case
     """The one that passes."""
@@ -110,22 +110,21 @@ class BorderSearch:
 def nearest(smallest: Candidate, passed: Iterable[Candidate]) -> Border | None:
     """Of the passing cases met on the way, the one with the fewest other dims, the least changed; None: there is none.
 
-    Only cases that differ in dims alone, as what else differs would be the reason as well, and none that became empty,
-    as those pass whatever is wrong.
+    Only cases that differ in dims alone: what else differs would be the reason as well. One that became empty passes
+    whatever is wrong, so it is taken where there is no other, and without words.
     """
     case = smallest.case
-    alike = [other for other in (each.case for each in passed) if _differs_in_dims(case, other)]
-    best = min(alike, key=lambda other: _distance(case, other), default=None)
+    alike = [other.case for other in passed if other.case != case and replace(other.case, dims=case.dims) == case]
+    best = min(alike, key=lambda other: (_emptied(case, other), _distance(case, other)), default=None)
     if best is None:
         return None
     names = [name for name in case.dims if case.dims[name] != best.dims[name]]
     fails, passes = (" ".join(f"{name}={one.dims[name]}" for name in names) for one in (case, best))
-    return Border(text=f"fails at {fails}, passes at {passes}", passing=best)
+    return Border(text=None if _emptied(case, best) else f"fails at {fails}, passes at {passes}", passing=best)
 
 
-def _differs_in_dims(case: Case, other: Case) -> bool:
-    emptied = any(size == 0 != case.dims[name] for name, size in other.dims.items())
-    return other != case and replace(other, dims=case.dims) == case and not emptied
+def _emptied(case: Case, other: Case) -> bool:
+    return any(size == 0 != case.dims[name] for name, size in other.dims.items())
 
 
 def _distance(case: Case, other: Case) -> tuple[int, float]:

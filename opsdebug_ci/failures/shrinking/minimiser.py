@@ -101,7 +101,7 @@ class Shrunk:
     @property
     def boundary(self) -> str | None:
         """All borders in one line."""
-        return "; ".join(border.text for border in self.borders) or None
+        return "; ".join(border.text for border in self.borders if border.text) or None
 
     @property
     def nearest_passing(self) -> Case | None:
