@@ -1,7 +1,8 @@
 """Which characters of a text can be seen.
 
 Decides what nobody's text may hold where people read it: controls, formats (bidirectional and zero-width ones, tags),
-halves of surrogate pairs, private and unassigned characters, and letters that are drawn as nothing. Escapes nothing.
+halves of surrogate pairs, private and unassigned characters, letters that are drawn as nothing, and rows of selectors
+of other drawings, in which a whole text can hide. Escapes nothing.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
-"""Letters and marks that Unicode draws as nothing: default ignorables outside category Cf, and the blank braille."""
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+    "|^[\ufe0e\ufe0f]|(?<=[\\x00-\\x7f\\w\ufe0e\ufe0f])[\ufe0e\ufe0f](?!\u20e3)"
+)
+"""Letters and marks that Unicode draws as nothing: default ignorables outside category Cf, and the blank braille. The
+selectors of text and of emoji stay where there is something to select: behind one sign, or as part of a keycap."""
 
 
 def visible(text: str, kept: str = "") -> str:

@@ -30,10 +30,10 @@ _BREAKS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?<=[@#])",  # mentions and issues, also in another repository
-        r"(?<=\bgh)(?=-\d)",  # GH-12 is an issue too
+        r"(?<=(?<![^\W_])gh)(?=-\d)",  # GH-12 is an issue too
         r"(?<=:)(?=[:/])",  # addresses; workflow commands
-        r"(?<=\bwww)(?=\.)",
-        r"(?<=\bmailto)(?=:)|(?<=\bxmpp)(?=:)",
+        r"(?<=(?<![^\W_])www)(?=\.)",  # addresses begin behind an underscore too, which is no end of a word to `\b`
+        r"(?<=(?<![^\W_])mailto)(?=:)|(?<=(?<![^\W_])xmpp)(?=:)",
         r"(?<=:)(?=[\w+-]+(?::|$))",  # :tada:, whose second colon may be ours
     )
 )

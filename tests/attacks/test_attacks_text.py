@@ -47,12 +47,15 @@ HOSTILE = [
     "[x](javascript:alert(1)) ![y](https://evil.example/y.png)",
     "[x]: https://evil.example",
     "https://evil.example www.evil.example mailto:a@evil.example",
+    "x_www.evil.example x__www.evil.example/a x_mailto:a@evil.example",
     "</details></summary></table>",
     "- [x] done\n# heading\n> quote",
     "**bold** _i_ ~~s~~ $x$ $$y$$",
     "&lt;b&gt; &#64;org",
     "\\@org \\<b>",
     "::error::x ##[error]y",
+    "[^1] [^1]: a note",
+    "~~~mermaid\n===\n---",
 ]
 """Each is the name of an operator that fails, what is said of it, and the name of one that passes."""
 
@@ -109,6 +112,7 @@ INVISIBLE = {
     "private and unassigned": ("a\ue000b\U0010ffffc", "abc"),
     "blank letters": ("a\u3164b\u115fc\u2800d", "abcd"),
     "tags": ("a\U000e0041\U000e0042b", "ab"),
+    "variation selectors": ("a\ufe00b\ufe0fc\u180bd\U000e0100e🧨\ufe0f\ufe0e\ufe0f", "abcde🧨\ufe0f"),
 }
 
 
