@@ -31,7 +31,10 @@ LOOK_S = 0.05
 """Seconds between two looks at a busy worker's memory, log and pulse; an answer is seen at once."""
 
 TRACEBACK_S = 0.25
-"""What a hung worker is given to print where it is."""
+"""Seconds between two looks at whether a hung worker has printed where it is; idle, it has long before the first."""
+
+TRACEBACK_LOOKS = 10
+"""How often that is looked for: one that gets a tenth of a core has its whole turn then."""
 
 EXIT_S = 2.0
 """What a worker that closed its pipe is given to exit with a status of its own."""
@@ -112,12 +115,16 @@ class WorkerClient:
         )
         try:
             while True:
-                answer = self._next_message(expected)
-                if answer is not None:
-                    return answer
+                late = self._clock() >= watch.deadline  # asked before the look: what was there by then is in time
                 death = self._look(watch)
                 if death is not None:
                     return death
+                answer = self._next_message(expected)
+                if answer is not None:
+                    return answer
+                if late and self.alive:
+                    self._print_traceback()
+                    return self._end(Ending.TIMEOUT, f"stopped after {watch.timeout_s:g} s without an answer")
         except WorkerError as nonsense:
             return self._end(Ending.PROTOCOL, f"stopped because {nonsense.message}")
 
@@ -137,13 +144,9 @@ class WorkerClient:
     def _look(self, watch: _Watch) -> Death | None:
         """Wait for news for one interval; the death, if the worker died or has to."""
         exited = self._process.poll() is not None
-        remaining = watch.deadline - self._clock()
-        received = self._channel.exchange(0.0 if exited else min(LOOK_S, remaining))
+        received = self._channel.exchange(0.0 if exited else min(LOOK_S, watch.deadline - self._clock()))
         if exited or self._channel.ended:  # what it sent before it died still counts
             return None if received else self._post_mortem(watch)
-        if remaining <= 0:
-            self._print_traceback()
-            return self._end(Ending.TIMEOUT, f"stopped after {watch.timeout_s:g} s without an answer")
         self._limit_log()
         return self._check_memory(watch)
 
@@ -190,9 +193,14 @@ class WorkerClient:
 
     def _print_traceback(self) -> None:
         """Have the worker write to its log where it hangs (boot.prepare_signals)."""
+        said = self.worker.log.stat().st_size
         self._process.send_signal(signal.SIGUSR1)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=TRACEBACK_S)
+        for _ in range(TRACEBACK_LOOKS):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=TRACEBACK_S)
+            talked = self.worker.log.stat().st_size - said > READ_BYTES  # and where it hangs may be out of sight
+            if not self.alive or talked or halted_frames(self._log()):
+                return
 
     def _limit_log(self) -> None:
         if self.worker.log.stat().st_size > LOG_LIMIT:

@@ -45,7 +45,7 @@ def processes_of(mark: str | Path) -> list[int]:
     return found
 
 
-def await_none(mark: str | Path, timeout_s: float = 3.0) -> list[int]:
+def await_none(mark: str | Path, timeout_s: float = 30.0) -> list[int]:
     """What is left of the processes of `mark` after a while; killing is not instantaneous."""
     deadline = time.monotonic() + timeout_s
     while processes_of(mark) and time.monotonic() < deadline:

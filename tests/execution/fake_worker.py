@@ -83,7 +83,7 @@ def fall_to_the_kernel() -> None:
 
 
 def spawn_sleeper() -> None:
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"])
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)", f"sleeper of {__file__}"])
     leave()
 
 

@@ -129,11 +129,11 @@ def test_a_hanging_operator_costs_three_timeouts_and_the_others_run(make_pool: M
         ("spin", "skipped", TIMED_OUT_BEFORE): 27,
         ("add", "ran", None): 30,
     }
-    assert 3.0 <= time.monotonic() - start < 15.0  # 30 s and more if every one were run
+    assert 3.0 <= time.monotonic() - start < 25.0  # 30 s and more if every one were run
 
 
 def test_two_workers_finish_what_they_have_begun(make_pool: MakePool, tmp_path: Path) -> None:
-    pool = make_pool(timeout_s=0.5, workers=2)
+    pool = make_pool(timeout_s=1.5, workers=2)
     pool.describe(["ops"], tmp_path)
     seen = tally(pool.run(thirty("spin")))
     timed_out = seen["spin", "timed_out", None]
@@ -157,7 +157,7 @@ def test_a_dying_operator_costs_eight_workers_and_the_others_run(
 def test_three_hanging_cases_are_three_timeouts_and_the_next_run_asks_again(
     make_pool: MakePool, tmp_path: Path
 ) -> None:
-    pool = make_pool(timeout_s=0.3)
+    pool = make_pool(timeout_s=1.5, workers=3)
     pool.describe(["ops"], tmp_path)
     cases = [make_case("spin", seed) for seed in range(3)]
     for _ in range(2):

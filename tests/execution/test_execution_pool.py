@@ -98,21 +98,16 @@ def test_a_hang_is_stopped_in_time_and_says_where(make_pool: MakePool, tmp_path:
     assert seen["add"].status is Status.RAN
 
 
-@pytest.mark.parametrize(
-    ("operator", "status"),
-    [
-        ("inputs:spin", Status.INPUTS_BROKEN),
-        ("reference:spin", Status.REFERENCE_BROKEN),
-        ("compare:spin", Status.WORKER_BROKEN),
-        ("probe:spin", Status.TIMED_OUT),
-    ],
-)
-def test_a_hang_outside_the_operator_is_not_its_fault(
-    make_pool: MakePool, tmp_path: Path, operator: str, status: Status
-) -> None:
-    pool = make_pool(timeout_s=0.3)
+def test_a_hang_outside_the_operator_is_not_its_fault(make_pool: MakePool, tmp_path: Path) -> None:
+    phases = {
+        "inputs:spin": Status.INPUTS_BROKEN,
+        "reference:spin": Status.REFERENCE_BROKEN,
+        "compare:spin": Status.WORKER_BROKEN,
+        "probe:spin": Status.TIMED_OUT,
+    }
+    pool = make_pool(timeout_s=1.5, workers=len(phases))
     pool.describe(["ops"], tmp_path)
-    assert observe(pool, operator)[operator].status is status
+    assert {name: seen.status for name, seen in observe(pool, *phases).items()} == phases
 
 
 def test_a_hog_is_stopped_at_the_limit_and_a_modest_case_is_not(make_pool: MakePool, tmp_path: Path) -> None:
@@ -170,7 +165,7 @@ def test_a_death_after_the_answer_does_not_hurt_the_next_case(make_pool: MakePoo
 def test_forty_cases_on_two_workers_with_six_deaths_are_each_answered_once(make_pool: MakePool, tmp_path: Path) -> None:
     deadly = {3: "segfault", 9: "leave", 10: "reference:segfault", 21: "malformed", 22: "spin", 39: "inputs:leave"}
     cases = [make_case(deadly.get(seed, f"quiet{seed % 3}"), seed) for seed in range(40)]
-    pool = make_pool(workers=2, timeout_s=1.0)
+    pool = make_pool(workers=2, timeout_s=2.0)
     pool.describe(["ops"], tmp_path)
     answers = list(pool.run(cases))
     assert sorted(case.seed for case, _ in answers) == list(range(40))
@@ -189,7 +184,7 @@ def test_a_dead_workers_children_die_with_it(make_pool: MakePool, tmp_path: Path
     pool = make_pool()
     pool.describe(["ops"], tmp_path)
     assert observe(pool, "spawn_sleeper")["spawn_sleeper"].status is Status.CRASHED
-    assert await_none("time.sleep(300)") == []  # at once, not when the next worker starts
+    assert await_none(f"sleeper of {tmp_path}") == []  # at once, not when the next worker starts
     seen = observe(pool, "hold_reply_pipe", "add")
     assert seen["hold_reply_pipe"].status is Status.CRASHED  # though its child keeps the pipe open
     pool.close()
@@ -255,8 +250,10 @@ def test_operators_take_turns_in_their_own_order() -> None:
 
 
 DRIVER = """
+import signal
 import sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background of a shell inherits ignored
 sys.path.insert(0, {tests!r})
 from conftest import make_case
 from opsdebug_ci.execution import Limits, WorkerPool
@@ -286,7 +283,7 @@ def test_a_stopped_driver_leaves_no_process(package: Path, tmp_path: Path, sent:
             time.sleep(0.02)
         time.sleep(0.3)
         driver.send_signal(sent)
-        assert driver.wait(timeout=10) != 0
+        assert driver.wait(timeout=60) != 0
     assert await_none(package) == []
     if sent is signal.SIGINT:
         assert list(temporary.iterdir()) == []
