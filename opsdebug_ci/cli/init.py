@@ -54,7 +54,8 @@ def _workflows(text: str) -> tuple[Workflow, ...]:
     "--python",
     metavar="VERSION|PATH",
     default="",
-    help="A version to set up, or an interpreter that has your torch; default: 3.12, or python3 where there is one.",
+    help="A version to set up, 3.10 to 3.14, or an interpreter that has your torch; default: 3.12, or python3 where "
+    "there is one.",
 )
 @click.option("--branch", metavar="NAME", default="main", show_default=True, help="The default branch.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")

@@ -28,21 +28,32 @@ _IMAGE = re.compile(
     r"[a-z0-9][a-z0-9._:/-]{0,254}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?P<digest>@sha256:[0-9a-f]{64})?"
 )
 _BRANCH = re.compile(r"(?!.*(\.\.|//|/$|\.$))[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
-_VERSION = re.compile(r"3\.[0-9]{1,2}")
+_VERSION = re.compile(r"3\.(?P<minor>[0-9]{1,2})(\.[0-9]{1,3})?")
+_NUMBER = re.compile(r"[0-9][^/]*")
+_NAMED = re.compile(r"(?:.*/)?python(?P<version>[0-9][0-9.]*)")
 _INTERPRETER = re.compile(r"[A-Za-z0-9_./~][A-Za-z0-9_./+-]{0,254}")
 _PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[a-z][a-z0-9_.-]*")
+
+OLDEST_WORKER, OLDEST_CONTROL, NEWEST = 10, 11, 14
+"""Python 3.x: the oldest that operators run in, the oldest that the action itself runs in, the newest that its set-up
+looks for."""
+
+USUAL = "3.12"
+"""Version that is set up where none was asked for, and beside one that is too old for the action itself."""
 
 SET_UP = """\
 - uses: actions/setup-python@a309ff8b426b58ec0e2a45f0f869d46889d02405 # v6.2.0
   with:
-    python-version: "{version}"
+    python-version: {version}
 
 # Your own build goes here; the operators run in this interpreter.
 - name: Install torch
   run: python3 -m pip install torch numpy --index-url https://download.pytorch.org/whl/cpu"""
 """Steps on a machine that brings no torch."""
 
-BROUGHT = "# Your own build goes here; the operators run in `{python}`, which must have your torch."
+BROUGHT = """\
+# Your own build goes here; the operators run in `{python}`, which must have your torch. The action itself needs a
+# Python >= 3.11 with venv on PATH, be it the same."""
 """In place of those steps, where an interpreter is there."""
 
 OWN_MACHINE = """\
@@ -123,7 +134,7 @@ def lines_of(recipe: Recipe) -> Mapping[str, str]:
         "shard-of-stage": "shard: ${{ matrix.shard }}" if divided else "",
         "machine": _machine(recipe),
         "bot-machine": _runs_on(recipe.bot_runs_on, "runs no operator"),
-        "build": SET_UP.format(version=version) if version else BROUGHT.format(python=python),
+        "build": SET_UP.format(version=_set_up(version)) if version else BROUGHT.format(python=python),
         "python-of-stage": f"python: {_scalar(python)}",
     }
 
@@ -140,8 +151,12 @@ def _check(recipe: Recipe) -> None:
     _require(image, "container", recipe.container, "an image, e.g. `ghcr.io/acme/torch:2.13@sha256:...`")
     _require(recipe.container or not recipe.gpus, "gpus", "no container", "`--container IMAGE` beside it")
     _require(1 <= recipe.shards <= MOST_SHARDS, "shards", str(recipe.shards), f"1 to {MOST_SHARDS}")
-    python = not recipe.python or _INTERPRETER.fullmatch(recipe.python)
-    _require(python, "python", recipe.python, "a version, e.g. `3.12`, or the name or path of an interpreter")
+    _require(
+        not recipe.python or _is_usable(recipe.python),
+        "python",
+        recipe.python,
+        f"a version from 3.{OLDEST_WORKER} to 3.{NEWEST}, or the name or path of an interpreter that is one",
+    )
     _require(_BRANCH.fullmatch(recipe.branch), "branch", recipe.branch, "the name of a branch")
 
 
@@ -151,12 +166,29 @@ def _require(sound: object, option: str, got: str, wanted: str) -> None:
         raise UsageError(f"`--{option}` is {shown}; wanted {wanted}", next_step="opsdebug init --help")
 
 
+def _is_usable(python: str) -> bool:
+    """A version that operators run in, or an interpreter whose name does not say that it is another."""
+    named = _NAMED.fullmatch(python)
+    if (named is None and not _NUMBER.fullmatch(python)) or (named is not None and named["version"] == "3"):
+        return bool(_INTERPRETER.fullmatch(python))
+    known = _VERSION.fullmatch(python if named is None else named["version"])
+    return known is not None and OLDEST_WORKER <= int(known["minor"]) <= NEWEST
+
+
+def _set_up(version: str) -> str:
+    """What the step that sets Python up is asked for: of several versions, the last is `python3`."""
+    known = _VERSION.fullmatch(version)
+    if known is not None and int(known["minor"]) < OLDEST_CONTROL:
+        return f"| # the action itself runs in the first, your operators in the last\n      {USUAL}\n      {version}"
+    return f'"{version}"'
+
+
 def _interpreter(recipe: Recipe) -> tuple[str, str]:
     """The version to set up, or "", and the interpreter that the operators run in."""
     if _VERSION.fullmatch(recipe.python):
         return recipe.python, "python3"
     brings_its_own = recipe.python or recipe.container or _is_own(recipe.runs_on)
-    return ("", recipe.python or "python3") if brings_its_own else ("3.12", "python3")
+    return ("", recipe.python or "python3") if brings_its_own else (USUAL, "python3")
 
 
 def _matrix(shards: int) -> str:

@@ -26,6 +26,7 @@ RECIPES: Mapping[str, Recipe] = {
     "container": Recipe(runs_on=OWN, container=IMAGE, gpus=True, shards=2),
     "digest": Recipe(container=f"{IMAGE}@sha256:{'0' * 64}"),
     "inside": Recipe(runs_on=OWN, bot_runs_on=("self-hosted", "bot"), python="3.11"),
+    "old": Recipe(python="3.10"),
     "odd": Recipe(runs_on=("on", "2026"), branch="1.0"),
 }
 """One of each kind of machine, and values that YAML could read as something else."""
@@ -221,9 +222,9 @@ def test_shards_are_a_matrix_whose_size_the_report_knows() -> None:
 def test_the_interpreter_is_set_up_only_where_none_is_brought() -> None:
     given = {name: only_job(recipe) for name, recipe in RECIPES.items()}
     set_up = {name for name, job in given.items() if "actions/setup-python" in uses(job)}
-    assert set_up == {"plain", "sharded", "inside", "odd"}
+    assert set_up == {"plain", "sharded", "inside", "old", "odd"}
     versions = {name: given[name]["steps"][1]["with"]["python-version"] for name in sorted(set_up)}
-    assert versions == {"inside": "3.11", "odd": "3.12", "plain": "3.12", "sharded": "3.13"}
+    assert versions == {"inside": "3.11", "odd": "3.12", "old": "3.12\n3.10\n", "plain": "3.12", "sharded": "3.13"}
     pythons = {
         name: step["with"]["python"]
         for name, job in given.items()
