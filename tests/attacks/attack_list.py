@@ -103,8 +103,8 @@ ATTACKS = (
     ),
     Attack(
         row="A14",
-        tried="an older run, or an earlier attempt, ends last",
-        wanted="what is newer stays as it is",
+        tried="an older run, or an earlier attempt, ends last; a comment under our name claims a later run",
+        wanted="what is newer stays as it is, and what only says so is replaced",
     ),
     Attack(
         row="A15",

@@ -17,9 +17,11 @@ from github_server import (
     too_many_requests,
 )
 from github_server.faults import Effect
-from report_scene import JOB, MARKER, NUMBER, REPOSITORY, Impatience, Scene, failing
+from report_scene import FORK, JOB, MARKER, NUMBER, REPOSITORY, Impatience, Scene, failing
 
 from opsdebug_ci.github.api.client import Limits
+from opsdebug_ci.github.bot.body import compose
+from opsdebug_ci.model.publication import CommentState, ReportedHead
 from opsdebug_ci.model.published import PublishedDocument
 
 COMMENTS = "/repos/*/*/issues/*/comments"
@@ -160,13 +162,69 @@ def test_two_reporters_one_after_the_other_leave_one_comment(scene: Scene) -> No
 )
 def test_what_ends_last_does_not_hide_what_is_newer(older: dict[str, int], newer: dict[str, int], scene: Scene) -> None:
     for facts, operator in ((newer, "newer"), (older, "older")):
-        scene.run = scene.finished(**facts)
+        scene.run = scene.finished(**{**facts, "attempt": newer.get("attempt", 1)})  # the server tells of the newest
         scene.upload(replace(failing(operator), ci_run=facts.get("id", 4711), attempt=facts.get("attempt", 1)))
-        told = scene.publish()
+        told = scene.publish(attempt=facts.get("attempt"))
     assert told.comment == "kept_newer"
     (ours,) = scene.ours()
     assert "- **newer**: `tail_mask`" in ours.body
     assert "newer" in (scene.check().summary or "")
+
+
+def claimed(**claims: object) -> CommentState:
+    """What a comment remembers that somebody had written under our name."""
+    true = CommentState(
+        version=1,
+        stage="smoke",
+        ci_run=4800,
+        run_number=9,
+        attempt=1,
+        conclusion="pass",
+        body="",
+        head=ReportedHead(commit="b" * 40, failures=(), regressed=()),
+        complete=True,
+        workflow=".github/workflows/opsdebug.yml",
+    )
+    return replace(true, **claims)  # type: ignore[arg-type]  # fields of the state, by name
+
+
+@attack("A14")
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"ci_run": 2**53, "run_number": 2**53},
+        {"ci_run": 2**53, "workflow": "another.yml"},
+        {"run_number": 2**53},
+        {"attempt": 2},
+        {"workflow": "another.yml"},
+        {"head": ReportedHead(commit="c" * 40, failures=(), regressed=())},
+        {"ci_run": 4801},
+        {"ci_run": 4802},
+    ],
+    ids=["no run", "no workflow", "number", "attempt", "file", "commit", "another fork's", "another branch's"],
+)
+def test_what_claims_a_later_run_is_replaced(claims: dict[str, object], scene: Scene) -> None:
+    sha = "b" * 40
+    scene.finished(4800, head_sha=sha, number=9)
+    scene.server.repository("other/kernels", fork=True)
+    scene.server.run(REPOSITORY, id=4801, head_sha=sha, head_repository="other/kernels", run_number=9)
+    scene.server.run(REPOSITORY, id=4802, head_sha=sha, head_repository=FORK, run_number=9, head_branch="other")
+    scene.server.comment(REPOSITORY, NUMBER, compose("default", claimed(**claims), "pass, all is well"), author=JOB)
+    scene.upload(failing())
+    told = scene.publish()
+    assert (told.comment, told.notes) == ("updated", ())
+    (ours,) = scene.ours()
+    assert "- **gelu**: `tail_mask`" in ours.body
+    assert "all is well" not in ours.body
+
+
+@twin("A14")
+def test_what_is_of_a_later_run_stays(scene: Scene) -> None:
+    scene.finished(4800, head_sha="b" * 40, number=9)
+    scene.server.comment(REPOSITORY, NUMBER, compose("default", claimed(), "pass, all is well"), author=JOB)
+    scene.upload(failing())
+    assert scene.publish().comment == "kept_newer"
+    assert "all is well" in scene.ours()[0].body
 
 
 @twin("A14")

@@ -103,6 +103,12 @@ def decode_state(body: str) -> CommentState | None:
     return state if _is_sound(state) else None
 
 
+def forgetful(body: str) -> str:
+    """`body` without what it remembers."""
+    first, *others = _lines(body)
+    return "\n".join([first, *(line for line in others if not _STATE.fullmatch(line))])
+
+
 def _lines(body: str) -> list[str]:
     """The first two lines and the rest. Whoever edits a comment in a browser turns its line ends into CR LF."""
     return [line.removesuffix("\r") for line in body.split("\n", 2)]

@@ -18,7 +18,7 @@ from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.patience import Clock
 from opsdebug_ci.github.api.records import Comment
 from opsdebug_ci.github.bot.author import Author, author_of, wrote
-from opsdebug_ci.github.bot.body import compose, is_ours, visible_hash
+from opsdebug_ci.github.bot.body import compose, decode_state, forgetful, is_ours, visible_hash
 from opsdebug_ci.github.bot.convergence import NO_RUNG, CommentAction, Seen, Step, Text, next_step, seen_among
 from opsdebug_ci.model.publication import CommentState
 
@@ -56,10 +56,25 @@ class CommentOutcome:
     """What a person may want to know, in sentences."""
 
 
-def read_comments(api: Api, repository: str, number: int, suite: str, author: Author) -> Seen:
-    """Our comments of `suite` on pull request `number`, among all of its comments."""
+Sound = Callable[[CommentState], bool]
+"""Whether a comment can remember this."""
+
+
+def anything(_: CommentState) -> bool:
+    """Everything can be remembered."""
+    return True
+
+
+def read_comments(api: Api, repository: str, number: int, suite: str, author: Author, sound: Sound = anything) -> Seen:
+    """Our comments of `suite` on pull request `number`, among all of its comments; what is not `sound` is not read."""
     every = api.pages(f"/repos/{repository}/issues/{number}/comments", Comment)
-    return seen_among([comment for comment in every if wrote(comment, author) and is_ours(comment.body, suite)])
+    ours = [comment for comment in every if wrote(comment, author) and is_ours(comment.body, suite)]
+    return seen_among([_believed(comment, sound) for comment in ours])
+
+
+def _believed(comment: Comment, sound: Sound) -> Comment:
+    state = decode_state(comment.body)
+    return comment if state is None or sound(state) else replace(comment, body=forgetful(comment.body))
 
 
 def write_comment(
@@ -74,6 +89,7 @@ def write_comment(
     state: CommentState,
     may_create: bool,
     limit_bytes: int = LIMIT_BYTES,
+    sound: Sound = anything,
     clock: Clock,
 ) -> CommentOutcome:
     """Make our comment say `rungs`, unless it says something newer.
@@ -89,13 +105,14 @@ def write_comment(
         state: what to remember; the hash of the text is filled in here.
         may_create: without it, only a comment that is there is changed.
         limit_bytes: of the whole comment.
+        sound: as `read_comments` was asked.
         clock: passes the time.
 
     Raises:
         GithubRefusedError: it may not be written; the caller says it elsewhere.
         GithubUnreachableError: nobody knows whether it was.
     """
-    place = _Place(api=api, repository=repository, number=number, suite=suite, author=author, clock=clock)
+    place = _Place(api=api, repository=repository, number=number, suite=suite, author=author, sound=sound, clock=clock)
     offer = _offer(suite, rungs, state, limit_bytes)
     writer = _Writer(place, offer, state, may_create)
     if writer.step(seen).texts and seen.canonical is not None:
@@ -122,12 +139,15 @@ class _Place:
     author: Author
     """Whose comments are ours."""
 
+    sound: Sound
+    """Which memories are read."""
+
     clock: Clock
     """Passes the time."""
 
     def look(self) -> Seen:
         """Our comments now."""
-        return read_comments(self.api, self.repository, self.number, self.suite, self.author)
+        return read_comments(self.api, self.repository, self.number, self.suite, self.author, self.sound)
 
     def look_again(self) -> Seen:
         """Our comments, once other writers and GitHub's lists had time to catch up."""

@@ -15,12 +15,14 @@ from opsdebug_ci.errors import GithubError
 from opsdebug_ci.github.annotations import annotate
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.patience import Clock
+from opsdebug_ci.github.api.records import PullRequest
 from opsdebug_ci.github.bot.author import Author, author_named, whoami
 from opsdebug_ci.github.bot.check import Check, check_name, open_check
 from opsdebug_ci.github.bot.check_output import SUMMARY_LIMIT_BYTES, AnnotationLevel, CheckAnnotation
+from opsdebug_ci.github.bot.claim import Claims
 from opsdebug_ci.github.bot.commit_checks import CheckIdentity, origin_of
 from opsdebug_ci.github.bot.convergence import Seen
-from opsdebug_ci.github.bot.sticky_comment import CommentOutcome, read_comments, write_comment
+from opsdebug_ci.github.bot.sticky_comment import CommentOutcome, anything, read_comments, write_comment
 from opsdebug_ci.github.workflow_commands import Annotation, Level
 from opsdebug_ci.model.publication import CommentPolicy, CommentState, Conclusion, Publication
 from opsdebug_ci.pipeline.publication.held_signals import held_signals
@@ -62,6 +64,7 @@ class Voice:
         """The check was closed to us, so the log must carry what it would have shown beside the code."""
         self._superseded = False
         self._app = ""
+        self._sound = anything if subject.pull is None else claims_on(api, subject, subject.pull).is_sound
 
     @contextmanager
     def check(self) -> Iterator[Check | None]:
@@ -105,11 +108,12 @@ class Voice:
         pull = self.subject.pull
         if pull is None or self.request.policy is CommentPolicy.OFF:
             return None
-        return self._tried("the comment", lambda: self._look(pull.number))
+        return self._tried("the comment", lambda: self._look(pull))
 
-    def _look(self, number: int) -> tuple[Author, Seen]:
+    def _look(self, pull: PullRequest) -> tuple[Author, Seen]:
         author = author_named(self.request.author) if self.request.author else whoami(self.api, self._app)
-        return author, read_comments(self.api, self.subject.repository, number, self.request.suite, author)
+        suite = self.request.suite
+        return author, read_comments(self.api, self.subject.repository, pull.number, suite, author, self._sound)
 
     def comment(
         self, publication: Publication, before: CommentState | None, author: Author, seen: Seen
@@ -132,6 +136,7 @@ class Voice:
                 state=remembered(publication, self.subject, before, written_at),
                 may_create=wanted(publication, self.request.policy) and not self._unasked(publication),
                 limit_bytes=COMMENT_LIMIT,
+                sound=self._sound,
                 clock=self.clock,
             ),
         )
@@ -163,6 +168,18 @@ class Voice:
             step = f"; next: {error.next_step}" if error.next_step else ""
             self.notes.append(f"{what} could not be written: {error.message}{step}")
             return None
+
+
+def claims_on(api: Api, subject: Subject, pull: PullRequest) -> Claims:
+    """What may be claimed on `pull` before us, who have the data of `subject`."""
+    return Claims(
+        api=api,
+        repository=subject.repository,
+        pull=pull,
+        ci_run=subject.ci_run,
+        run_number=subject.run_number,
+        attempt=subject.attempt,
+    )
 
 
 def remarks(publication: Publication) -> tuple[Annotation, ...]:
