@@ -301,6 +301,22 @@ def test_failures_that_may_be_new_only_for_want_of_a_record(name, doubt, line):
         assert form.count(DOUBT) == (line is not None)
 
 
+@pytest.mark.parametrize("baseline", [None, "b1" * 20])
+def test_failures_nobody_knows_to_be_new_are_not_blamed_on_the_change(baseline):
+    how = "no baseline yet: nothing is recorded at b1b1b1b1b1b1; the next push to main records one"
+    told = EVERY["failing"]()
+    told = replace(told, document=replace(told.document, baseline=baseline, baseline_how=how, baseline_doubt=""))
+    line = (
+        "These failures need not be of this change. No baseline yet: nothing is recorded at `b1b1b1b1b1b1`; the next "
+        "push to main records one."
+    )
+    for form in rungs(told, limit_bytes=LIMIT)[:-1]:
+        assert (form.split("\n\n")[1] == line) == (baseline is None)
+    clean = EVERY["clean"]()
+    clean = replace(clean, document=replace(clean.document, baseline=None, baseline_how=how))
+    assert "need not be" not in rungs(clean, limit_bytes=LIMIT)[0]
+
+
 TITLES = {
     "clean": "pass: 0 of 4 cases of 2 operators failed; 4 pass",
     "failing": "fail: 4 of 10 cases of 7 operators failed; 3 pass, 1 error, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; from 2 shards",
