@@ -26,7 +26,7 @@ from opsdebug_ci.model.memory import MemoryReading
 from opsdebug_ci.model.vocabulary import Side
 
 LOOKING_S = 2.0
-"""Seconds looking may take in one launch."""
+"""Seconds of work looking may take in one launch."""
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -117,7 +117,7 @@ class Locator:
     def _look(self) -> None:
         if self._spent_s > LOOKING_S:
             return
-        began = time.perf_counter()
+        began = time.thread_time()
         with _disable_current_modes():  # looking makes calls too, which are no steps of the operator's
             damaged = self._damaged()
         for key in damaged - self.found.keys():
@@ -125,7 +125,7 @@ class Locator:
             self.found[key] = Where(step=step, place=self._line)
             if not self._running:
                 self._open.append(key)
-        self._spent_s += time.perf_counter() - began
+        self._spent_s += time.thread_time() - began
 
     def _name_open(self, name: str) -> None:
         """Now it is known before which step the changes came that no step made."""

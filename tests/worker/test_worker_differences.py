@@ -6,6 +6,7 @@ import ctypes
 import inspect
 import itertools
 import random
+import time
 
 import pytest
 import torch
@@ -77,6 +78,19 @@ def test_a_read_beyond_an_argument_is_told_of_it_and_of_the_end(name: str) -> No
     found = observed(function, profile=profile)
     assert {(read.argument, read.side, read.output, read.elements) for read in found.reads} == {("x", side, "out0", 6)}
     assert (found.memory, found.unwritten, found.repeat_mismatches) == ((), 0, 0)
+
+
+def test_a_first_launch_that_is_slow_leaves_time_to_tell_the_others_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opsdebug_ci.worker.differences.AFFORDABLE_NS", 50_000_000)
+    compiled: list[bool] = []
+
+    def compiles(x):
+        if not compiled:
+            time.sleep(0.06)
+            compiled.append(True)
+        return sums_two_more(x)
+
+    assert [(read.argument, read.side) for read in observed(compiles).reads] == [("x", Side.TAIL)]
 
 
 @pytest.mark.parametrize("profile", list(Profile))

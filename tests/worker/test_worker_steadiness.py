@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import time
 
+import pytest
 import torch
 from worker_notation import run, unary
 
@@ -47,3 +49,18 @@ def test_memory_that_nobody_wrote_is_no_change_of_mind() -> None:
 
     found = run(unary(forgets_one))
     assert (found.repeat_mismatches, found.unwritten) == (0, 1)
+
+
+def test_launches_that_wait_for_the_machine_are_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opsdebug_ci.worker.probes.budget.PATIENCE", 1e6)
+    steady, count = wrong(None).function, itertools.count(1)
+
+    def waits(x):
+        out = steady(x)
+        time.sleep(0.06)
+        if next(count) % 9 == 5:
+            out[0] = 5
+        return out
+
+    found = run(unary(waits))
+    assert (found.repeat_mismatches, found.clues) == (1, ())
