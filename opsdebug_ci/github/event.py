@@ -71,6 +71,9 @@ class Event:
     finished_event: str = ""
     """What had triggered that run; empty: there is none."""
 
+    finished_conclusion: str = ""
+    """How that attempt ended: `success`, `failure`, ...; empty: not known."""
+
 
 def read_event(environ: Mapping[str, str]) -> Event:
     """Read the event of this job.
@@ -204,6 +207,9 @@ class _FinishedRun:
     event: str = ""
     """What triggered it."""
 
+    conclusion: str | None = None
+    """How it ended."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _HomeRepository:
@@ -278,6 +284,7 @@ def _of_finished_run(name: str, finished: _FinishedRun, home: _Home) -> Event:
         finished_run=finished.id if finished.id > 0 else None,
         finished_attempt=max(0, finished.run_attempt),
         finished_event=finished.event,
+        finished_conclusion=finished.conclusion or "",
     )
 
 

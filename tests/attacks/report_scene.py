@@ -103,6 +103,7 @@ class Scene:
 
     def __init__(self, server: GithubServer, directory: Path) -> None:
         self.server, self.directory = server, directory
+        self.ended: dict[str, object] = {}
         for name in (REPOSITORY, FORK):
             server.repository(name, fork=name == FORK)
         self.open_pull()
@@ -115,8 +116,16 @@ class Scene:
             REPOSITORY, number, head_sha=head_sha, head_repository=FORK, base_ref=base_ref, author="stranger"
         )
 
-    def finished(self, id: int = RUN_ID, *, head_sha: str = HEAD, number: int = 1, attempt: int = 1) -> Run:
-        """A run that has ended."""
+    def finished(
+        self,
+        id: int = RUN_ID,
+        *,
+        head_sha: str = HEAD,
+        number: int = 1,
+        attempt: int = 1,
+        conclusion: str | None = "success",
+    ) -> Run:
+        """A run that has ended; without a conclusion, one whose newest attempt has not."""
         return self.server.run(
             REPOSITORY,
             id=id,
@@ -124,6 +133,8 @@ class Scene:
             head_repository=FORK,
             run_number=number,
             run_attempt=attempt,
+            status="in_progress" if conclusion is None else "completed",
+            conclusion=conclusion,
             actor="stranger",
         )
 
@@ -155,6 +166,7 @@ class Scene:
         """The event's file: that the run has ended. Each reporter has its own, as each job has."""
         path = Path(tempfile.mkdtemp(dir=self.directory)) / "event.json"
         run = {"id": self.run.id, "head_sha": self.run.head_sha, "event": "pull_request", "pull_requests": []}
+        run |= self.ended
         payload = {"action": "completed", "workflow_run": run, "repository": {"default_branch": "main"}}
         path.write_text(json.dumps(payload), encoding="utf-8")
         return path

@@ -320,6 +320,41 @@ def test_fewer_shards_than_the_workflow_planned_are_incomplete(scene: Scene) -> 
 
 
 @attack("A22")
+@pytest.mark.parametrize(
+    ("newest", "conclusion", "event"),
+    [(2, "failure", ""), (2, "timed_out", ""), (2, "cancelled", ""), (3, None, "failure"), (3, "success", "")],
+    ids=["failed", "timed out", "cancelled", "failed, and another is under way", "not known, and another succeeded"],
+)
+def test_a_shard_that_a_later_attempt_lost_is_not_taken_from_an_earlier_one(
+    newest: int, conclusion: str | None, event: str, scene: Scene
+) -> None:
+    upload(scene, three(passing=(1, 3)))
+    upload(
+        scene, {2: encode(shard(run_document(passing=["operator_2"], first=2, plan=PLAN), 2, 3, attempt=2))}, attempt=2
+    )
+    scene.run = scene.finished(attempt=newest, conclusion=conclusion)
+    scene.ended = {"run_attempt": 2, "conclusion": event} if event else {}
+    told = scene.publish(attempt=None if event else 2)
+    assert (told.exit_code, told.conclusion) == (4, "incomplete")
+    assert scene.check().conclusion == "failure"
+
+
+@twin("A22")
+@pytest.mark.parametrize(("newest", "conclusion", "event"), [(2, "success", ""), (3, "failure", "success")])
+def test_of_an_attempt_that_succeeded_the_other_shards_are_of_the_one_before(
+    newest: int, conclusion: str, event: str, scene: Scene
+) -> None:
+    upload(scene, three(passing=(1, 3)))
+    upload(
+        scene, {2: encode(shard(run_document(passing=["operator_2"], first=2, plan=PLAN), 2, 3, attempt=2))}, attempt=2
+    )
+    scene.run = scene.finished(attempt=newest, conclusion=conclusion)
+    scene.ended = {"run_attempt": 2, "conclusion": event} if event else {}
+    told = scene.publish(attempt=None if event else 2)
+    assert (told.exit_code, told.conclusion) == (0, "pass")
+
+
+@attack("A22")
 def test_shards_that_skipped_everything_are_no_pass(scene: Scene) -> None:
     scene.upload(shard(run_document(skipped=["gelu", "softmax"])))
     told = scene.publish()

@@ -123,7 +123,7 @@ def both(scene: Scene, *runs: int) -> list[PublishedDocument]:
     def one(run: int) -> None:
         mine = Scene.__new__(Scene)
         mine.server, mine.directory, mine.token = scene.server, scene.directory, scene.token
-        mine.run, mine.clock = scene.server.state.runs[run], Impatience()
+        mine.run, mine.clock, mine.ended = scene.server.state.runs[run], Impatience(), {}
         told.append(mine.publish())
 
     threads = [threading.Thread(target=one, args=(run,)) for run in runs]

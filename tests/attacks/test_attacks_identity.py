@@ -92,6 +92,23 @@ def test_a_token_that_may_write_says_it_on_the_page_and_not_in_the_log(scene: Sc
     assert scene.check().conclusion == "failure"
 
 
+@attack("A17")
+@pytest.mark.parametrize("status", [403, 422])
+@pytest.mark.parametrize("path", ["/repos/*/*/commits/*/pulls", "/repos/*/*/pulls"])
+def test_where_pull_requests_may_not_be_asked_for_the_check_is_made_all_the_same(
+    path: str, status: int, scene: Scene
+) -> None:
+    refused = answered(error(status, "Resource not accessible by integration"), claimed=False)
+    scene.server.fail("GET", path, refused, count=100)
+    scene.server.close(REPOSITORY, NUMBER)  # so that every way to it is tried
+    scene.upload(failing())
+    told = scene.publish()
+    assert (told.exit_code, told.conclusion, told.pull_request) == (1, "fail", None)
+    assert scene.check().conclusion == "failure"
+    assert len(told.notes) == 1
+    assert told.notes[0].startswith("no pull request is told: ")
+
+
 def two_of_one_commit(scene: Scene) -> None:
     scene.open_pull(8, base_ref="release")
 

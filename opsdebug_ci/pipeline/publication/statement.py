@@ -77,11 +77,11 @@ _CANCELLED = ("the CI run was cancelled",)
 def _not_run_again(gathered: Gathered, subject: Subject) -> tuple[str, ...]:
     """Why shards of earlier attempts are no answer: their jobs may have failed this time before they had one."""
     earlier = [one.shard for one in gathered.outcomes if 0 < one.attempt < subject.attempt]
-    if not earlier or not subject.failed:
+    if not earlier or not subject.doubtful:
         return ()
     return (
-        f"the CI run failed in attempt {subject.attempt}, and shard {earlier[0]} is of an earlier one: whether its job "
-        "was run again cannot be told",
+        f"attempt {subject.attempt} of the CI run is not known to have succeeded, and shard {earlier[0]} is of an "
+        "earlier one: whether its job was run again cannot be told",
     )
 
 

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from opsdebug_ci.errors import GithubError
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.records import PullRequest, WorkflowRun
-from opsdebug_ci.github.bot.pull import find_pull
+from opsdebug_ci.github.bot.pull import FoundPull, find_pull
 from opsdebug_ci.model.baseline import PULL_REQUEST_EVENTS
 from opsdebug_ci.model.publication import RunLinks
 from opsdebug_ci.model.shard import ShardDocument
 from opsdebug_ci.pipeline.fetched_bundles import fetching
+from opsdebug_ci.pipeline.publication.trusted_run import CANCELLED, NOT_TOLD
 
 USUAL_HOST = "github.com"
 """Of the server that `gh` asks where it is told of none."""
@@ -62,8 +64,8 @@ class Subject:
     cancelled: bool = False
     """Somebody, or a newer run, stopped it."""
 
-    failed: bool = False
-    """A job of it failed, of ours or another."""
+    doubtful: bool = False
+    """A job of it failed or was stopped, of ours or another, or nobody says that none was."""
 
 
 def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> Subject:
@@ -78,7 +80,7 @@ def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> 
     pull: PullRequest | None = None
     notes: tuple[str, ...] = ()
     if run.event in PULL_REQUEST_EVENTS:
-        found = find_pull(api, run, repository)
+        found = _found_pull(api, run, repository)
         pull = found.pull
         notes = () if pull is not None else (f"no pull request is told: {found.reason}",)
     return Subject(
@@ -93,9 +95,18 @@ def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> 
         notes=notes,
         event=run.event,
         source=0 if run.head_repository is None else run.head_repository.id,
-        cancelled=run.conclusion == "cancelled",
-        failed=run.conclusion in ("failure", "timed_out"),
+        cancelled=run.conclusion == CANCELLED,
+        doubtful=run.conclusion in ("failure", "timed_out", CANCELLED, NOT_TOLD),
     )
+
+
+def _found_pull(api: Api, run: WorkflowRun, repository: str) -> FoundPull:
+    """It, or why the server does not tell: the check and the job's summary need no pull request."""
+    try:
+        return find_pull(api, run, repository)
+    except GithubError as error:
+        step = f"; next: {error.next_step}" if error.next_step else ""
+        return FoundPull(pull=None, reason=f"{error.message}{step}")
 
 
 def subject_on_disk(shards: Sequence[ShardDocument]) -> Subject:

@@ -28,6 +28,9 @@ SILENT = {
 CANCELLED = "cancelled"
 """How a run ends that a newer one took the place of, or that a person stopped."""
 
+NOT_TOLD = "not told"
+"""Stands for how an earlier attempt ended where no event says it: the server tells of the newest."""
+
 
 def run_id(request: PublishRequest, environ: Mapping[str, str]) -> int:
     """Id of the run to tell of: the one asked for, else the one whose end triggered this job, else this job's own.
@@ -65,9 +68,13 @@ def trusted_run(
             f"run {number} is of the workflow `{plain(path, 200)}`; wanted `{request.workflow}`",
             next_step="name the right workflow in `workflow`, and its name under `workflow_run`",
         )
-    finished = read_event(environ)
-    told = request.attempt or (finished.finished_attempt if finished.finished_run == number else 0)
-    return replace(run, run_attempt=min(told, run.run_attempt)) if told > 0 else run
+    event = read_event(environ)
+    ended = event.finished_attempt if event.finished_run == number else 0
+    told = request.attempt or ended
+    if not 0 < told < run.run_attempt:
+        return run
+    conclusion = event.finished_conclusion if told == ended else ""
+    return replace(run, run_attempt=told, conclusion=conclusion or NOT_TOLD)
 
 
 def silence(run: WorkflowRun) -> str | None:
