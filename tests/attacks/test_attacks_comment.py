@@ -9,6 +9,7 @@ import pytest
 from attack_documents import HEAD
 from attack_list import attack, twin
 from github_server import (
+    answered,
     outage,
     primary_rate_limit,
     reset,
@@ -16,6 +17,7 @@ from github_server import (
     stalled,
     too_many_requests,
 )
+from github_server.answers import error
 from github_server.faults import Effect
 from report_scene import FORK, JOB, MARKER, NUMBER, REPOSITORY, Impatience, Scene, failing
 
@@ -316,6 +318,28 @@ def test_what_does_not_pass_costs_no_verdict(path: str, effect: Effect, scene: S
     assert "next: " in told.notes[0]
     assert "gelu" in told.summary
     assert scene.clock.slept_s <= 300.0
+
+
+MOMENTS = {
+    "a year beyond the calendar": "Sun, 06 Nov 99999 08:49:37 GMT",
+    "a year beyond all numbers": f"Sun, 06 Nov {'9' * 30} 08:49:37 GMT",
+    "long ago": "Sun, 06 Nov 1994 08:49:37 GMT",
+    "negative": "-5",
+    "milliseconds": "1764500000000000",
+    "raised digits": "²",
+    "empty": "",
+}
+
+
+@attack("A16")
+@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
+def test_a_time_to_wait_that_is_none_is_as_good_as_no_time(moment: str, scene: Scene) -> None:
+    limit = answered(error(429, "too many requests", Retry_After=moment), claimed=False)
+    scene.server.fail("GET", COMMENTS, replace(limit, acts=False))
+    scene.upload(failing())
+    told = scene.publish()
+    assert (told.exit_code, told.comment, told.notes) == (1, "created", ())
+    assert scene.clock.slept_s <= 62.0
 
 
 @twin("A16")

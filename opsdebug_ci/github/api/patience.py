@@ -118,8 +118,8 @@ class Patience:
     def _asked_s(self, reply: Reply) -> float | None:
         after = _seconds(reply.headers.get("retry-after", ""))
         if after is None:
-            moment = email.utils.parsedate_tz(reply.headers.get("retry-after", ""))
-            after = None if moment is None else max(0.0, email.utils.mktime_tz(moment) - self._clock.now_s())
+            moment_s = _moment_s(reply.headers.get("retry-after", ""))
+            after = None if moment_s is None else max(0.0, moment_s - self._clock.now_s())
         if after is None and reply.headers.get("x-ratelimit-remaining") == "0":
             reset = _seconds(reply.headers.get("x-ratelimit-reset", ""))
             after = None if reset is None else max(0.0, reset - self._clock.now_s())
@@ -143,3 +143,12 @@ def is_limit(reply: Reply) -> bool:
 def _seconds(text: str) -> float | None:
     """A plain number of seconds; None: anything else. Twelve digits hold every moment of the next millennia."""
     return float(text) if re.fullmatch(r"[0-9]{1,12}", text.strip()) else None
+
+
+def _moment_s(text: str) -> float | None:
+    """Seconds since 1970 of a moment as HTTP writes it; None: anything else, one that no calendar holds included."""
+    try:
+        moment = email.utils.parsedate_tz(text)
+        return None if moment is None else float(email.utils.mktime_tz(moment))
+    except (ValueError, OverflowError):
+        return None
