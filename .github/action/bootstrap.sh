@@ -51,17 +51,25 @@ done
 [[ -n $creator ]] ||
   refuse 3 "$(tr -s '[:space:]' ' ' < "$log" | head -c 1000)" "a Python >= 3.11 with venv and ensurepip on PATH" "add a step that sets up Python before this one, or install python3-venv"
 
-# (3)
-if ! isolated "$creator" -I -m venv "$work/venv" >> "$log" 2>&1; then
-  refuse 3 "$(tail -n 3 "$log")" "an environment made by $creator -m venv" "run that command on the runner by hand"
+# (3) Without a pip of its own where ours can run the one of that Python, as `pip --python` does: to unpack and compile
+# another takes longer than all the rest. Not one whose libraries lie elsewhere, where ours does not look.
+whole='import os, pip._vendor
+if not pip._vendor.DEBUNDLED: print(os.path.join(os.path.dirname(pip.__file__), "__pip-runner__.py"))'
+runner=$(isolated "$creator" -I -c "$whole" 2>> "$log") || runner=""
+venv=(-m venv)
+if [[ -f $runner ]]; then venv+=(--without-pip); fi
+if ! isolated "$creator" -I "${venv[@]}" "$work/venv" >> "$log" 2>&1; then
+  refuse 3 "$(tail -n 3 "$log")" "an environment made by $creator ${venv[*]}" "run that command on the runner by hand"
 fi
 control=$work/venv/bin/python
 [[ -x $control ]] || control=$work/venv/Scripts/python.exe
+pip=("$control" -I -m pip)
+if [[ -f $runner ]]; then pip=("$control" -I -B "$runner"); fi # -B: nothing is written beside it
 
 # (4) Of the versions that were reviewed, by their hashes: jobs that write have a token. A job that only tells what others
 # found needs neither arrays nor a database, and somebody waits for its comment. From a wheelhouse, as it was filled.
 options=(--disable-pip-version-check --no-input --no-compile --quiet)
-install() { isolated "$control" -I -m pip install "${options[@]}" "$@" >> "$log" 2>&1; }
+install() { isolated "${pip[@]}" install "${options[@]}" "$@" >> "$log" 2>&1; }
 lock=control
 if [[ ${OPSDEBUG_INPUT_PUBLISH:-} == true && -z ${OPSDEBUG_INPUT_STORE:-} ]]; then lock=publish; fi
 installed=true

@@ -101,9 +101,49 @@ def test_a_shop_window_instead_of_python(set_up: SetUp) -> None:
     assert "got python3: Python was not found; run without arguments to install" in set_up.error
 
 
+PROBE_OF_PIP = '*"import os, pip._vendor"*)'
+"""The question whether the Python has a pip that ours can run, as a pattern of the shell's."""
+
+WITHOUT_A_WHOLE_PIP = f"""
+case "$*" in
+{PROBE_OF_PIP} exit 0;;
+esac
+exec {sys.executable} "$@"
+"""
+"""A Python whose pip finds its libraries elsewhere."""
+
+STANDS_IN = """
+printf '%s\\n' "$*" | head -n 1 >> LOG
+case "$*" in
+PROBE printf '%s\\n' 'RUNNER';;
+"-I -m venv "*) for last; do :; done; mkdir -p "$last/bin"; cp "$0" "$last/bin/python";;
+esac
+"""
+"""A Python that can do everything, in no time, and says what it was asked."""
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_pip_that_is_there_is_not_made_anew(set_up: SetUp, tmp_path: Path, *, there: bool) -> None:
+    runner, log = tmp_path / "pip of the ünit.py", tmp_path / "log"
+    if there:
+        runner.touch()
+    script = STANDS_IN.replace("LOG", str(log)).replace("PROBE", PROBE_OF_PIP).replace("RUNNER", str(runner))
+    set_up.plant("python3", script)
+    assert (set_up.run(OPSDEBUG_INPUT_PUBLISH="true"), set_up.lines) == (0, [])
+    (made,) = [line for line in log.read_text("utf-8").splitlines() if line.startswith("-I -m venv")]
+    (installed,) = [line for line in log.read_text("utf-8").splitlines() if " install " in line]
+    assert ("--without-pip" in made) is there
+    assert installed.startswith(f"-I -B {runner} install " if there else "-I -m pip install ")
+    assert installed.endswith(f" --require-hashes --requirement {ROOT}/.github/action/publish.lock")
+
+
 @pytest.mark.slow
-def test_no_index_and_no_wheels(set_up: SetUp, tmp_path: Path) -> None:
-    (set_up.bin / "python3").symlink_to(sys.executable)
+@pytest.mark.parametrize("lent", [True, False])
+def test_no_index_and_no_wheels(set_up: SetUp, tmp_path: Path, *, lent: bool) -> None:
+    if lent:
+        (set_up.bin / "python3").symlink_to(sys.executable)
+    else:
+        set_up.plant("python3", WITHOUT_A_WHOLE_PIP)
     planted = tmp_path / "planted"
     planted.mkdir()
     for module in ("sitecustomize.py", "json.py", "pip.py", "setuptools.py"):
@@ -118,6 +158,7 @@ def test_no_index_and_no_wheels(set_up: SetUp, tmp_path: Path) -> None:
     assert set_up.lines[0].startswith("::stop-commands::opsdebug_")
     assert set_up.lines[-2] == f"::{set_up.lines[0].removeprefix('::stop-commands::')}::"
     assert not (tmp_path / "executed").exists(), "the workspace reached the control side"
+    assert bool([*set_up.temp.glob("*/venv/lib/*/site-packages/pip")]) is not lent
 
 
 @pytest.mark.parametrize("value", ["nowhere", "-", 'a";id;"', "$(id)", "x\n::error::y"])
@@ -136,13 +177,21 @@ def test_a_temporary_directory_that_is_none(set_up: SetUp, tmp_path: Path) -> No
 PROJECT, PUBLISH = ROOT / "pyproject.toml", ROOT / ".github/action/publish.txt"
 
 
-def test_a_job_that_publishes_gets_a_part_of_the_dependencies() -> None:
+def dependencies() -> list[str]:
+    """Of the project."""
     listed = re.search(r"^dependencies = \[$(.*?)^\]$", PROJECT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     assert listed
-    every = re.findall(r'^    "([^"]*)",', listed[1], re.MULTILINE)
-    wanted = [line for line in PUBLISH.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    assert wanted
-    assert set(wanted) < set(every)
+    return re.findall(r'^    "([^"]*)",', listed[1], re.MULTILINE)
+
+
+def published() -> list[str]:
+    """Of a job that only publishes."""
+    return [line for line in PUBLISH.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+
+def test_a_job_that_publishes_gets_a_part_of_the_dependencies() -> None:
+    assert published()
+    assert set(published()) < set(dependencies())
 
 
 @pytest.mark.parametrize("lock", ["control", "publish"])
@@ -156,16 +205,17 @@ def test_what_is_installed_is_locked_by_hash(lock: str) -> None:
 
 def test_every_dependency_is_in_the_lock() -> None:
     names = {line.split("==")[0] for line in (ROOT / ".github/action/control.lock").read_text("utf-8").splitlines()}
-    listed = re.search(r"^dependencies = \[$(.*?)^\]$", PROJECT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert listed
-    wanted = {name.lower() for name in re.findall(r'^    "([\w-]+)', listed[1], re.MULTILINE)} - {"tomli"}
+    wanted = {re.split(r"[>=; ]", line)[0].lower() for line in dependencies()} - {"tomli"}
     assert wanted < names, "run `make locks`"
 
 
 def test_publishing_imports_nothing_beyond_that_part(tmp_path: Path) -> None:
     """In a process of its own: what the command imports to look at an empty directory is what it imports for any."""
-    names = {re.split(r"[>=; ]", line)[0].lower() for line in PUBLISH.read_text(encoding="utf-8").splitlines()}
-    kept_out = sorted({"numpy", "duckdb", "pyarrow", "mpmath"} - names)
+    every, wanted = (
+        {re.split(r"[>=; ]", line)[0].lower() for line in lines} for lines in (dependencies(), published())
+    )
+    kept_out = sorted(every - wanted)
+    assert {"duckdb", "rich"} <= set(kept_out)
     words = (
         "import sys\n"
         "from opsdebug_ci.cli import outcome\n"
