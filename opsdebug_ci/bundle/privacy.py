@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from opsdebug_ci.bundle.plain_text import plain
+from opsdebug_ci.model.absolute_path import before
 from opsdebug_ci.model.accuracy import Accuracy, Quantiles, WorstElement
 from opsdebug_ci.model.bundle import InputTable, InputValue, ValueKind
 from opsdebug_ci.model.credentials import is_secret
@@ -62,8 +63,8 @@ LONGEST_SETTING = 200
 KEPT_PLAIN = (ValueKind.NONE, ValueKind.DTYPE, ValueKind.OPAQUE, ValueKind.WITHHELD)
 """Plain values that say nothing private."""
 
-_OURS = re.compile(r"(?<![\w.])/[^\s:'\",]*/(?=opsdebug_ci/)")
-_INSTALLED = re.compile(r"(?<![\w.])/[^\s:'\",]*/(?=(?:site-packages|dist-packages|python3\.\d+)/)")
+_OURS = before("opsdebug_ci")
+_INSTALLED = before(r"site-packages|dist-packages|python3\.\d+")
 _ELSEWHERE = re.compile(r"(?<![\w./:])(?:/[\w.+@%~-]+)+/(?=[\w.<-])")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{9,16}\b")
 """Of a 64-bit process; bit patterns of 32 bits are shorter and stay."""

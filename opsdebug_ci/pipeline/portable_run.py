@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast, final
 
 from opsdebug_ci.github.annotations import relative_path
 from opsdebug_ci.github.workflow_commands import repository_path
+from opsdebug_ci.model.absolute_path import before, spellings
 from opsdebug_ci.model.document import RunDocument
 
 Value = TypeVar("Value")
@@ -23,8 +24,8 @@ Value = TypeVar("Value")
 _OPTIONS = re.compile(r""" --(?:python|store) (?:'[^']{0,999}'|"[^"]{0,999}"|[^\s'"])+""")
 """With a value as a shell reads it, quoted or not; quoted, of up to 999 characters, so that text is looked at once."""
 
-_INSTALLED = re.compile(r"(?<![\w./\\-])(?:[A-Za-z]:)?[/\\][^\s'\"(),;:]{0,999}?[/\\](?=(?:site|dist)-packages[/\\])")
-"""What stands before an installed package; a path with blanks in it is not told from the words around it."""
+_INSTALLED = before("(?:site|dist)-packages")
+"""What stands before an installed package."""
 
 
 @final
@@ -38,9 +39,9 @@ class Portability:
             others: other names of the same directory.
         """
         self._roots = tuple(dict.fromkeys((workspace, *others)))
-        names = sorted({str(root) for root in self._roots if len(root.parts) > 1}, key=len, reverse=True)
-        either = "|".join(map(re.escape, names)) or "(?!)"  # that never matches: there is no name
-        self._root = re.compile(rf"(?<![\w./\\-])(?:{either})(?:[/\\]+|(?![\w.-]))")
+        rooted = sorted((root for root in self._roots if len(root.parts) > 1), key=lambda root: -len(str(root)))
+        either = "|".join(map(spellings, rooted)) or "(?!)"  # that never matches: there is no name
+        self._root = re.compile(rf"(?:{either})(?:[/\\]+|(?![\w.-]))")
 
     def run(self, document: RunDocument) -> RunDocument:
         """`document` as it is read elsewhere."""
@@ -52,6 +53,8 @@ class Portability:
         """`text` as it is read elsewhere."""
         if text.startswith("opsdebug "):
             text = _OPTIONS.sub("", text)
+        if "/" not in text and "\\" not in text:
+            return text
         text = self._root.sub(lambda match: "" if match[0][-1] in "/\\" else ".", text)
         return _INSTALLED.sub("", text)
 
