@@ -66,6 +66,8 @@ def test_a_missing_permission_names_the_line_to_add_and_what_holds_for_forks() -
         (410, "Gone", "still there"),
         (422, "Validation Failed", "shorten or correct"),
         (301, "Moved Permanently", "renamed"),
+        (403, "Unable to create comment because issue is locked.", "unlock the conversation"),
+        (403, "Repository was archived so is read-only.", "unarchive the repository"),
         (409, "Conflict", "GitHub's text"),
     ],
 )

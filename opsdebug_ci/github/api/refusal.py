@@ -44,6 +44,13 @@ _FORK = (
 )
 
 
+_CLOSED = {
+    "is locked": "unlock the conversation of the pull request, if the bot is to write there",
+    "archived": "unarchive the repository, or end its workflows: nothing can be written to it",
+}
+"""Words of refusals that no permission changes, and what to do about each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Detail:
     """One entry of `errors`."""
@@ -101,15 +108,18 @@ def refusal(verb: str, path: str, reply: Reply, redaction: Redaction) -> GithubR
     if 300 <= reply.status < 400:
         message += ", a redirection, which is not followed with the token"
     return GithubRefusedError(
-        f"{message}; wanted it done", status=reply.status, next_step=_next_step(verb, path, reply.status)
+        f"{message}; wanted it done", status=reply.status, next_step=_next_step(verb, path, reply.status, said)
     )
 
 
-def _next_step(verb: str, path: str, status: int) -> str:
+def _next_step(verb: str, path: str, status: int, said: str) -> str:
     permission = needed_permission(verb, path)
     if status == 401:
         return "pass a token that is valid: this one is wrong or has expired (the one of a job ends with the job)"
     if status == 403:
+        closed = next((step for words, step in _CLOSED.items() if words in said), "")
+        if closed:
+            return closed
         line = f"add `{permission}` to `permissions:` of the job; " if permission else ""
         return f"{line}{_FORK}"
     if status in (404, 410):
