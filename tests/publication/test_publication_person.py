@@ -14,6 +14,7 @@ from publication_scene import NUMBER, REPOSITORY
 from shard_notation import cases, divided
 
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.github.bot.body import compose, decode_state
 
 
 @pytest.fixture
@@ -176,6 +177,23 @@ def test_a_comment_elsewhere_and_a_label_taken_off_tell_of_no_run(here: Reposito
         done = here.answered(event, name)
         assert (done.exit_code, done.conclusion, done.notes) == (0, "", ("nothing was told to the bot",))
     assert (here.written(), here.server.checks_of(REPOSITORY, own.head_sha)) == (before, ())
+
+
+def test_an_acceptance_counts_at_no_other_commit_whatever_run_a_comment_claims(here: Repository) -> None:
+    """Somebody made our comment name the run of another pull request, in which the same operator became slower."""
+    here.server.pull_request(REPOSITORY, 8, head_sha="d" * 40, head_ref="other")
+    other = here.server.run(REPOSITORY, id=4711, head_sha="d" * 40, run_number=9, head_branch="other")
+    (shard,) = divided(cases("gelu:pass*2 softmax:pass*2"), 1)
+    here.scene.upload(other, here.scene.claimed(slower(shard, "softmax"), other))
+    here.reported(here.run("softmax"))
+    state = decode_state(here.ours.body)
+    assert state is not None
+    forged = compose("default", replace(state, ci_run=other.id, run_number=9), "as before")
+    here.server.state.comments[here.ours.id] = replace(here.ours, body=forged)
+    here.answered(here.says("/opsdebug accept softmax fine"))
+    (check,) = here.scene.checks("d" * 40)
+    assert check.conclusion == "action_required"
+    assert "accepted" not in (check.summary or "")
 
 
 def test_a_label_says_nothing_to_a_job_that_ran_operators(here: Repository) -> None:

@@ -14,7 +14,6 @@ from opsdebug_ci.judge.merging import merge
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.publication import (
     AcceptedRegression,
-    Changes,
     CommentState,
     Conclusion,
     Publication,
@@ -24,7 +23,7 @@ from opsdebug_ci.model.speed import SpeedVerdict
 from opsdebug_ci.pipeline.publication.gathering import Gathered
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.publication.subject import Subject
-from opsdebug_ci.report.changes import changes_since, reported_head
+from opsdebug_ci.report.changes import changes_since, fixed_since_baseline, reported_head
 
 
 def statement(
@@ -47,7 +46,7 @@ def statement(
         now: lapsed acceptances do not count.
     """
     merged = merge(gathered.shards, gathered.outcomes)
-    counting = _in_force((*_remembered(before, subject), *accepted), now)
+    counting = _in_force(_here((*_remembered(before), *accepted), subject), now)
     doubts = (*gathered.reasons, *_not_run_again(gathered, subject))
     found = _lacking(merged.conclusion, doubts)
     whole = found not in (Conclusion.INCOMPLETE, Conclusion.ERROR)
@@ -62,13 +61,18 @@ def statement(
         accepted=_of_slower(counting, merged.document),
         links=subject.links,
     )
-    return replace(publication, changes=_changes(publication, _last_push(before, subject), whole=whole))
+    return _with_changes(publication, _last_push(before, subject), complete=publication.complete and whole)
 
 
-def _changes(publication: Publication, since: ReportedHead | None, *, whole: bool) -> Changes | None:
-    if publication.document is None:
-        return None
-    return changes_since(since, publication.document, complete=publication.complete and whole)
+def _with_changes(publication: Publication, since: ReportedHead | None, *, complete: bool) -> Publication:
+    document = publication.document
+    if document is None:
+        return publication
+    return replace(
+        publication,
+        changes=changes_since(since, document, complete=complete),
+        fixed=fixed_since_baseline(document, complete=complete),
+    )
 
 
 _CANCELLED = ("the CI run was cancelled",)
@@ -114,7 +118,7 @@ def remembered(
         head=reported_head(subject.head_commit, publication.document),
         complete=publication.complete,
         previous=_last_push(before, subject),
-        accepted=_newest((*_remembered(before, subject), *publication.accepted)),
+        accepted=_newest(_here((*_remembered(before), *publication.accepted), subject)),
     )
     return replace(state, reported_at=_reported_at(state, before, written_at))
 
@@ -135,9 +139,13 @@ def _last_push(before: CommentState | None, subject: Subject) -> ReportedHead | 
     return before.previous
 
 
-def _remembered(before: CommentState | None, subject: Subject) -> tuple[AcceptedRegression, ...]:
-    """Acceptances of this very commit; a newer one may be slower still."""
-    return () if before is None else tuple(one for one in before.accepted if one.commit == subject.head_commit)
+def _remembered(before: CommentState | None) -> tuple[AcceptedRegression, ...]:
+    return () if before is None else before.accepted
+
+
+def _here(accepted: Sequence[AcceptedRegression], subject: Subject) -> tuple[AcceptedRegression, ...]:
+    """Acceptances of this very commit; another one may be slower still."""
+    return tuple(one for one in accepted if one.commit == subject.head_commit)
 
 
 def _in_force(accepted: Sequence[AcceptedRegression], now: datetime) -> tuple[AcceptedRegression, ...]:
