@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import MakePool, observe, write_package
+from execution_notation import MakePool, observe, write_package
 
 from opsdebug_ci.errors import EnvironmentLimitError, WorkerError
 from opsdebug_ci.execution import Limits, WorkerPool

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from conftest import MakePool, make_case
+from execution_notation import MakePool, make_case
 
 from opsdebug_ci.execution.endurance import DEATHS_IN_A_ROW, TIMEOUTS, Endurance
 from opsdebug_ci.model import Case, Observation, Status

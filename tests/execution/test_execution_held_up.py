@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import make_case
+from execution_notation import make_case
 
 from opsdebug_ci.execution.death import Death, Ending
 from opsdebug_ci.execution.launch import Launcher, WorkerProcess

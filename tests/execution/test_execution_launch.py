@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import MakePool, observe
+from execution_notation import MakePool, observe
 
 from opsdebug_ci.execution import boot
 from opsdebug_ci.execution.environment import worker_environment

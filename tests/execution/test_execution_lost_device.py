@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from conftest import make_case
+from execution_notation import make_case
 
 from opsdebug_ci.execution import Limits, WorkerPool
 from opsdebug_ci.model import Observation, Status

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import MakePool, observe
+from execution_notation import MakePool, observe
 
 from opsdebug_ci.execution import memory
 from opsdebug_ci.model import Status

@@ -11,7 +11,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import MakePool, await_none, make_case, observe, processes_of
+from execution_notation import MakePool, await_none, make_case, observe, processes_of
 
 from opsdebug_ci.errors import EnvironmentLimitError, InternalError, WorkerError
 from opsdebug_ci.execution import WorkerPool
@@ -255,7 +255,7 @@ import sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background of a shell inherits ignored
 sys.path.insert(0, {tests!r})
-from conftest import make_case
+from execution_notation import make_case
 from opsdebug_ci.execution import Limits, WorkerPool
 
 with WorkerPool(sys.executable, workers=2, limits=Limits(timeout_s=60), package=Path({package!r})) as pool:

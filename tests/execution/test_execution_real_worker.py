@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import await_none, make_case
+from execution_notation import await_none, make_case
 
 from opsdebug_ci.execution import Limits, WorkerPool
 from opsdebug_ci.model import Family, Phase, Status

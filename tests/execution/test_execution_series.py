@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import MakePool, make_case
+from execution_notation import MakePool, make_case
 
 from opsdebug_ci.errors import InternalError
 from opsdebug_ci.execution import Series, WorkerPool

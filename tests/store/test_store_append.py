@@ -55,7 +55,7 @@ def start_writer(store: Path, run_id: str, mode: str = "none", limit: int = 0) -
 
 
 def finish(writer: subprocess.Popen[str]) -> str:
-    output, errors = writer.communicate(timeout=60)
+    output, errors = writer.communicate(timeout=300)
     assert (writer.returncode, errors) == (0, "")
     return output
 
@@ -97,7 +97,7 @@ def test_a_writer_killed_between_files_leaves_no_partial_run(tmp_path: Path, lim
     store = open_store(tmp_path)
     store.append(run_document("add:pass", "r0"))
     killed = start_writer(tmp_path, "r1", "os.rename", limit)
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=300)
     assert killed.returncode == -signal.SIGKILL
     assert any(name.endswith(".RANDOM.tmp") for name in files(tmp_path))
     assert query(tmp_path, "select id from runs").rows == (("r0",),)
@@ -110,7 +110,7 @@ def test_a_writer_killed_between_files_leaves_no_partial_run(tmp_path: Path, lim
 
 def test_a_writer_killed_while_making_the_store_leaves_it_usable(tmp_path: Path) -> None:
     killed = start_writer(tmp_path / "s", "r1", "os.rename", 1)
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=300)
     assert killed.returncode == -signal.SIGKILL
     assert files(tmp_path / "s") == [".opsdebug-opsdebug-store.json.RANDOM.tmp"]
     finish(start_writer(tmp_path / "s", "r2"))
