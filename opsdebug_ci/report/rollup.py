@@ -211,12 +211,24 @@ def judged(document: RunDocument) -> str:
     failed = sum(counts.get(str(verdict), 0) for verdict in FAILING_VERDICTS)
     rest = ", ".join(f"{counts[name]:,} {name}" for name in _REST if counts.get(name))
     operators = len({o.case.operator for o in document.observations})
-    text = f"{failed:,} of {_plural(total, 'case')} of {_plural(operators, 'operator')} failed"
+    known = sum(group.count for group in document.summary.groups if group.known)
+    text = (
+        f"{failed:,} of {_plural(total, 'case')} of {_plural(operators, 'operator')} failed{_of_known(known, failed)}"
+    )
     if document.summary.verdict is Verdict.INCONCLUSIVE and not counts.get(str(Verdict.INCONCLUSIVE)):
         judged = failed or counts.get(str(Verdict.PASS))
         text += "; not every planned case was judged" if judged else "; nothing was judged"
-    excused = failed and document.summary.verdict is not Verdict.FAIL
-    return text + (f"; {rest}" if rest else "") + ("; the failures are known or do not gate" if excused else "")
+    text += f"; {rest}" if rest else ""
+    excused = known < failed and document.summary.verdict is not Verdict.FAIL
+    return text + (f"; the {'others' if known else 'failures'} do not gate" if excused else "")
+
+
+def _of_known(known: int, failed: int) -> str:
+    """How many failing cases are not of this change."""
+    if not known:
+        return ""
+    which = f"{known:,} of them " if known < failed else "all " if failed > 1 else ""
+    return f", {which}known already"
 
 
 _REST = tuple(str(v) for v in (Verdict.PASS, *UNSETTLED, Verdict.SKIPPED))
