@@ -84,6 +84,7 @@ def act(
     variables: Mapping[str, str],
     options: Sequence[str] = (),
     secrets: Mapping[str, str] | None = None,
+    path: Sequence[Path] = (),
 ) -> Act:
     """Run the workflows of `repository` that listen to `event`.
 
@@ -96,6 +97,7 @@ def act(
         variables: of every step.
         options: more words.
         secrets: by name; they go through act's environment.
+        path: directories whose programs every step finds first.
     """
     home.mkdir(exist_ok=True)
     given = dict(secrets or {})
@@ -106,7 +108,12 @@ def act(
     done = subprocess.run(
         [str(BIN / "act"), *words, *options],
         cwd=repository,
-        env={**os.environ, **given, "HOME": str(home), "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
+        env={
+            **os.environ,
+            **given,
+            "HOME": str(home),
+            "PATH": os.pathsep.join([*map(str, (*path, BIN)), os.environ["PATH"]]),
+        },
         capture_output=True,
         text=True,
         timeout=900,

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from act_runs import Act
-from github_server import GithubServer
 from github_server.records import Check, Comment
-from pull_request_story import HOME, NUMBER, SHARDS, Run, Story, story
+from pull_request_story import NUMBER, PullRequest
+from workflow_story import HOME, NEEDS_NPM, Run, repository
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, NEEDS_NPM]
 
 RIGHT = "    return x * 0.5\n"
 WRONG = "    out = x * 0.5\n    out[x.shape[0] // 4 * 4 :] = 7.0\n    return out\n"
 FIXED = "    return 0.5 * x\n"
 BOT = "github-actions[bot]"
+SHARDS = 3
 REQUESTS = 12
 """What a report may ask of GitHub, but for one request a shard."""
 
 
-def only_comment(told: Story) -> Comment:
-    (comment,) = told.server.comments_of(HOME, NUMBER)
+def only_comment(told: PullRequest) -> Comment:
+    (comment,) = told.home.server.comments_of(HOME, NUMBER)
     assert comment.author == BOT
     assert comment.body.startswith("<!-- opsdebug-ci:v1 id=default -->\n<!-- opsdebug-ci:state ")
     return comment
 
 
-def only_check(told: Story) -> Check:
-    (check,) = told.server.checks_of(HOME, told.head)
+def only_check(told: PullRequest) -> Check:
+    (check,) = told.home.server.checks_of(HOME, told.head)
     assert (check.name, check.status) == ("opsdebug smoke", "completed")
     return check
 
@@ -46,9 +46,9 @@ def findings(comment: Comment) -> str:
     return text
 
 
-def written(told: Story) -> int:
+def written(told: PullRequest) -> int:
     """Requests so far by which a comment is changed."""
-    return sum(len(told.server.asked(method, "/repos/*/*/issues/**")) for method in ("POST", "PATCH", "DELETE"))
+    return sum(len(told.home.server.asked(method, "/repos/*/*/issues/**")) for method in ("POST", "PATCH", "DELETE"))
 
 
 def failed_cases(ran: Act) -> int:
@@ -64,7 +64,7 @@ def outputs(reported: Act, name: str) -> str:
     return str(value)
 
 
-def a_planted_bug_is_told_once(told: Story) -> Comment:
+def a_planted_bug_is_told_once(told: PullRequest) -> Comment:
     told.push(RIGHT, WRONG)
     run = Run(id=5001, number=12)
     ran = told.smoke(run)
@@ -84,12 +84,12 @@ def a_planted_bug_is_told_once(told: Story) -> Comment:
     assert outputs(reported, "check-url").endswith(f"/{check.id}")
     places = [(one["path"], one["start_line"], one["annotation_level"]) for one in check.annotations]
     assert places == [("operators.py", told.line_of("def halved") - 1, "failure")], "the line of its decorator"
-    assert len(told.server.asked("GET", "/repos/*/*/actions/artifacts/*/zip")) == SHARDS
-    assert len(told.server.requests) <= REQUESTS + SHARDS
+    assert len(told.home.server.asked("GET", "/repos/*/*/actions/artifacts/*/zip")) == SHARDS
+    assert len(told.home.server.requests) <= REQUESTS + SHARDS
     return comment
 
 
-def its_fix_is_told_in_the_same_place(told: Story, before: Comment) -> Comment:
+def its_fix_is_told_in_the_same_place(told: PullRequest, before: Comment) -> Comment:
     told.push(WRONG, FIXED)
     run = Run(id=5011, number=13)
     ran = told.smoke(run)
@@ -104,7 +104,7 @@ def its_fix_is_told_in_the_same_place(told: Story, before: Comment) -> Comment:
     return comment
 
 
-def a_job_that_is_run_again_changes_nothing(told: Story, before: Comment) -> None:
+def a_job_that_is_run_again_changes_nothing(told: PullRequest, before: Comment) -> None:
     """But the line at the end, which names the attempt; and telling the same again sends nothing at all."""
     run = Run(id=5011, number=13, attempt=2)
     ran = told.smoke(run, "--matrix", f"shard:1/{SHARDS}")
@@ -120,14 +120,13 @@ def a_job_that_is_run_again_changes_nothing(told: Story, before: Comment) -> Non
     assert written(told) == changes
 
 
-@pytest.mark.skipif(shutil.which("npm") is None, reason="the client that uploads artifacts needs npm and Node.js")
 @pytest.mark.timeout(2400)
 def test_a_forks_pull_request_from_push_to_comment(tmp_path: Path) -> None:
     """One story: test processes side by side share no fixture, and each step needs the one before."""
-    with GithubServer() as server:
-        told = story(tmp_path, server)
+    with repository(tmp_path, shards=SHARDS) as home:
+        told = PullRequest(home=home)
         first = a_planted_bug_is_told_once(told)
         second = its_fix_is_told_in_the_same_place(told, first)
         a_job_that_is_run_again_changes_nothing(told, second)
-        refused = {(one.path, one.status) for one in server.requests if one.status >= 400}
+        refused = {(one.path, one.status) for one in home.server.requests if one.status >= 400}
         assert refused == {("/user", 403)}, "the token of a job is nobody's"

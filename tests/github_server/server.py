@@ -26,7 +26,7 @@ from github_server.routes import admit, authenticate, find_route
 from github_server.seeding import Seeding
 from github_server.state import State
 from github_server.storage import Storage
-from github_server.traffic import Gate, Request, json_or_text
+from github_server.traffic import Gate, Request, Watch, json_or_text
 from github_server.wire import Arrival, Departure, Manner, Wire
 
 
@@ -56,7 +56,7 @@ class GithubServer(Seeding, Holdings):
 
         self._referee = Referee()
         self._faults: list[Fault] = []
-        self._gates: list[Gate] = []
+        self._gates: list[Gate | Watch] = []
         self._log: list[Request] = []
         self._violations: list[Violation] = []
         self._lock = threading.Lock()
@@ -119,6 +119,11 @@ class GithubServer(Seeding, Holdings):
         with self._lock:
             self._gates.append(gate)
         return gate
+
+    def before(self, method: str, pattern: str, happens: Callable[[], None]) -> None:
+        """What happens whenever a request of one kind has come, before it is treated."""
+        with self._lock:
+            self._gates.append(Watch(method, pattern, happens))
 
     def __enter__(self) -> GithubServer:
         return self

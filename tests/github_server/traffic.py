@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,23 @@ class Gate:
     def open(self) -> None:
         """Hold nobody any more."""
         self._open.set()
+
+
+class Watch:
+    """Does something whenever a request of one kind comes; holds none."""
+
+    def __init__(self, method: str, pattern: str, happens: Callable[[], None]) -> None:
+        self.method = method
+        self.pattern = pattern
+        self.happens = happens
+
+    def hold(self, method: str, path: str) -> None:
+        """Do it, if this request is one of them."""
+        if self.method in ("*", method) and path_pattern(self.pattern).fullmatch(path):
+            self.happens()
+
+    def open(self) -> None:
+        """It holds nobody."""
 
 
 def json_or_text(body: bytes) -> Any:

@@ -3,6 +3,8 @@ import { dirname, join } from "node:path";
 import { DefaultArtifactClient } from "@actions/artifact";
 import * as core from "@actions/core";
 
+process.env.GITHUB_SERVER_URL = "https://github.com"; // the client refuses servers that are not GitHub's own
+
 const filesIn = (path) =>
   statSync(path).isDirectory() ? readdirSync(path).flatMap((name) => filesIn(join(path, name))) : [path];
 
