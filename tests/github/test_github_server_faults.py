@@ -176,13 +176,15 @@ def test_slow_bodies(server: GithubServer, ask: Ask) -> None:
     assert ask().content == b"[]"
     server.fail("GET", PATTERN, dribble(30))
     with pytest.raises(TimeoutError):
-        ask(timeout=0.05)
+        ask(timeout=0.2)
     server.fail("GET", PATTERN, stalled(30))
     with pytest.raises(TimeoutError):
-        ask(timeout=0.05)
+        ask(timeout=0.2)
     server.fail("POST", PATTERN, stalled(30, acted=True))
     with pytest.raises(TimeoutError):
-        ask("POST", {"body": "x"}, timeout=0.05)
+        ask("POST", {"body": "x"}, timeout=0.5)
+    while not server.comments_of(REPOSITORY, 7):  # it may still be reading
+        time.sleep(0.001)
     assert len(server.comments_of(REPOSITORY, 7)) == 1
 
 
