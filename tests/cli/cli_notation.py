@@ -127,7 +127,7 @@ def processes_in(directory: Path) -> list[int]:
     return found
 
 
-def await_none_in(directory: Path, timeout_s: float = 5.0) -> list[int]:
+def await_none_in(directory: Path, timeout_s: float = 60.0) -> list[int]:
     """Processes left in `directory` after a while; killing is not instantaneous."""
     deadline = time.monotonic() + timeout_s
     while processes_in(directory) and time.monotonic() < deadline:

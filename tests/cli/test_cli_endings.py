@@ -20,6 +20,12 @@ from opsdebug_ci.cli.commands import COMMANDS
 from opsdebug_ci.errors import InternalError
 
 
+def heed_signals() -> None:
+    """As started at a terminal, wherever the tests run: `nohup` and jobs in the background hand on what they ignore."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_command_and_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
     place = project(tmp_path / "project", "hangs")
@@ -33,6 +39,7 @@ def test_a_signal_ends_the_command_and_leaves_nothing(number: signal.Signals, co
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_signals,  # noqa: PLW1509 - no other thread is there to hold a lock
     )
     try:
         assert command.stderr is not None
@@ -40,7 +47,7 @@ def test_a_signal_ends_the_command_and_leaves_nothing(number: signal.Signals, co
         time.sleep(0.2)
         assert len(processes_in(place)) >= 2, "the command and a worker"
         command.send_signal(number)
-        out, err = command.communicate(timeout=30)
+        out, err = command.communicate(timeout=120)
     finally:
         command.kill()
         command.wait()

@@ -151,6 +151,11 @@ with duckdb.connect(":memory:") as connection:
 """A process of its own: a test's process may be told to ignore Ctrl-C."""
 
 
+def heed_ctrl_c() -> None:
+    """As at a terminal, though the tests may run in the background of a shell."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_ends_a_query() -> None:
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
@@ -167,6 +172,7 @@ def test_ctrl_c_leaves_no_part_of_an_answer(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no other thread is there to hold a lock
     )
     while not any(path.stat().st_size for path in tmp_path.glob(".opsdebug-*")):
         assert process.poll() is None
