@@ -113,7 +113,7 @@ def child_of(pid: int) -> int | None:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 def test_a_report_that_is_cancelled_closes_its_check(scene: Scene, tmp_path: Path) -> None:
     """While the step waits for the list of artifacts, the check is open; the token is on no command line then."""
-    scene.server.fail("GET", "/repos/*/*/actions/runs/*/artifacts", stalled(30.0))
+    scene.server.fail("GET", "/repos/*/*/actions/runs/*/artifacts", stalled(300.0))
     process = scene.start()
     deadline = time.monotonic() + 60
     while not scene.server.asked("POST", "/repos/*/*/check-runs"):
@@ -126,7 +126,7 @@ def test_a_report_that_is_cancelled_closes_its_check(scene: Scene, tmp_path: Pat
     assert "publish" in words[1].split("\0")
     assert [line for line in words if scene.token in line] == []
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (128 + signal.SIGTERM, "")
     assert "Traceback" not in out
     check = scene.check()

@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,11 +120,21 @@ def test_a_failing_head_says_that_the_change_is_at_fault(due: BuildOrder) -> Non
 
 
 def test_a_build_that_does_not_end_is_ended_with_all_it_started(due: BuildOrder) -> None:
-    with pytest.raises(EnvironmentLimitError, match=r"had not ended after 1 s"):
-        run(replace(due, command="(sleep 30; echo alive > alive) & echo $! > child; wait", timeout_s=1.0))
+    with pytest.raises(EnvironmentLimitError, match=r"had not ended after 3 s"):
+        run(replace(due, command="(sleep 300; echo alive > alive) & echo $! > child; wait", timeout_s=3.0))
     child = int((due.root / "child").read_text())
-    state = Path(f"/proc/{child}/stat")
-    assert not state.exists() or state.read_text().split()[2] == "Z"
+    until_s = time.monotonic() + 60.0
+    while is_there(child):  # being killed takes a turn on a core
+        assert time.monotonic() < until_s
+        time.sleep(0.02)
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_build_killed_by_a_signal_is_told(due: BuildOrder) -> None:

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import PIPE
+from typing import Any
 
 import pytest
 from github_server import answered, outage, retyped, stalled
@@ -99,9 +101,9 @@ def watched() -> Iterator[Arguments]:
 
 
 def test_the_watch_finds_a_token_that_is_there(tmp_path: Path) -> None:
-    with Arguments() as arguments:
-        subprocess.run(["/bin/sh", "-c", "sleep 0.3; : canary-4711"], check=True)
-    assert b"canary-4711" in b"\n".join(arguments.seen)
+    with Arguments() as arguments, subprocess.Popen(["/bin/sh", "-c", "read _; : canary-4711"], stdin=PIPE) as there:
+        until(lambda: b"canary-4711" in b"\n".join(list(arguments.seen)), there)
+        there.communicate(b"\n")
 
 
 def test_a_publication_and_an_acceptance_leave_no_token(tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_a_token_where_it_cannot_be_used_is_not_shown(here: Repository, variable
 # --- cut short --------------------------------------------------------------------------------------------------
 
 
-def until(met: Callable[[], object], process: subprocess.Popen[str]) -> None:
+def until(met: Callable[[], object], process: subprocess.Popen[Any]) -> None:
     deadline = time.monotonic() + 60
     while not met():
         assert time.monotonic() < deadline
@@ -196,7 +198,7 @@ def until(met: Callable[[], object], process: subprocess.Popen[str]) -> None:
 def cut_short(here: Repository, process: subprocess.Popen[str], number: signal.Signals) -> Ended:
     """Send the signal, and wait for the end."""
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     return Ended(exit_code=process.returncode, out=out, err=err)
 
 
@@ -206,11 +208,11 @@ TERM, INT = signal.SIGTERM, signal.SIGINT
 @pytest.mark.parametrize(
     ("method", "path", "effect", "number"),
     [
-        ("GET", ARTIFACTS, stalled(30.0), INT),
-        ("POST", CHECKS, stalled(1.0, acted=True), TERM),  # it is made, and nobody has heard of it
-        pytest.param("POST", CHECKS, stalled(1.0, acted=True), INT, marks=pytest.mark.slow),
-        pytest.param("GET", ARTIFACTS, stalled(30.0), TERM, marks=pytest.mark.slow),
-        pytest.param("GET", COMMENTS, stalled(30.0), TERM, marks=pytest.mark.slow),
+        ("GET", ARTIFACTS, stalled(300.0), INT),
+        ("POST", CHECKS, stalled(3.0, acted=True), TERM),  # it is made, and nobody has heard of it
+        pytest.param("POST", CHECKS, stalled(3.0, acted=True), INT, marks=pytest.mark.slow),
+        pytest.param("GET", ARTIFACTS, stalled(300.0), TERM, marks=pytest.mark.slow),
+        pytest.param("GET", COMMENTS, stalled(300.0), TERM, marks=pytest.mark.slow),
     ],
 )
 def test_a_publication_that_is_cut_short_closes_its_check(

@@ -62,7 +62,7 @@ def test_what_passes_is_waited_for(front: Front, answer: Answer, times: int, tmp
 @pytest.mark.parametrize("answer", [SLOW_DOWN, CUT])
 def test_what_does_not_pass_is_given_up(front: Front, answer: Answer, tmp_path: Path) -> None:
     front.rule = lambda method, path: answer
-    backend = front.storage.backend("bucket/never", tmp_path, patience_s=0.3)
+    backend = front.storage.backend("bucket/never", tmp_path, patience_s=2.0)
     with pytest.raises(
         StoreUnreachableError, match=r"cannot read from store `s3://bucket/never`: the server cannot"
     ) as e:
