@@ -40,11 +40,13 @@ generated:
 	    > docs/schema/opsdebug.$$name.1.json || exit 1; \
 	done
 
-# What the action installs, by hash: the whole control side, and the part that `publish` needs.
+# What the action installs, by hash: the whole control side, and the part that `publish` needs: neither what an app signs
+# its requests for a token with, since it is given one, nor what reads C where bindings are made.
 UV_LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 locks:
 	$(UV_LOCK) --upgrade pyproject.toml -o .github/action/control.lock
-	$(UV_LOCK) --upgrade .github/action/publish.txt -o .github/action/publish.lock
+	$(UV_LOCK) --upgrade --no-emit-package cryptography --no-emit-package pycparser .github/action/publish.txt \
+	  -o .github/action/publish.lock
 
 # torch first and pinned: an unpinned one would bring gigabytes of CUDA.
 $(VENV)/installed: pyproject.toml

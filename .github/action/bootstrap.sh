@@ -66,8 +66,9 @@ control=$work/venv/bin/python
 pip=("$control" -I -m pip)
 if [[ -f $runner ]]; then pip=("$control" -I -B "$runner"); fi # -B: nothing is written beside it
 
-# (4) Of the versions that were reviewed, by their hashes: jobs that write have a token. A job that only tells what others
-# found needs neither arrays nor a database, and somebody waits for its comment. From a wheelhouse, as it was filled.
+# (4) Of the versions that were reviewed, by their hashes, and nothing besides: jobs that write have a token. A job that
+# only tells what others found needs neither arrays nor a database, and somebody waits for its comment. From a wheelhouse,
+# as it was filled.
 options=(--disable-pip-version-check --no-input --no-compile --quiet)
 install() { isolated "${pip[@]}" install "${options[@]}" "$@" >> "$log" 2>&1; }
 lock=control
@@ -82,7 +83,7 @@ if [[ -n $wheelhouse ]]; then
   (CDPATH='' cd -- "$work/source" && install --no-index --find-links "$wheelhouse" .) || installed=false
   rm -rf "$work/source"
 else
-  (CDPATH='' cd -- "$work" && install --require-hashes --requirement "$GITHUB_ACTION_PATH/.github/action/$lock.lock") || installed=false
+  (CDPATH='' cd -- "$work" && install --no-deps --require-hashes --requirement "$GITHUB_ACTION_PATH/.github/action/$lock.lock") || installed=false
   packages=$("$control" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   cp -R "$GITHUB_ACTION_PATH/opsdebug_ci" "$packages/"
 fi

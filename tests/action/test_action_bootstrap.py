@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from publication_scene import scene
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / ".github/action/bootstrap.sh"
@@ -209,18 +211,32 @@ def test_every_dependency_is_in_the_lock() -> None:
     assert wanted < names, "run `make locks`"
 
 
-def test_publishing_imports_nothing_beyond_that_part(tmp_path: Path) -> None:
-    """In a process of its own: what the command imports to look at an empty directory is what it imports for any."""
-    every, wanted = (
-        {re.split(r"[>=; ]", line)[0].lower() for line in lines} for lines in (dependencies(), published())
+def locked(lock: str) -> set[str]:
+    """Packages of one lock."""
+    lines = (ROOT / f".github/action/{lock}.lock").read_text("utf-8").splitlines()
+    return {line.split("==")[0] for line in lines if not line.startswith("    ")}
+
+
+def test_publishing_needs_nothing_beyond_that_part() -> None:
+    """In a process of its own, where everything else that a job may have is not to be had."""
+    beyond = locked("control") - locked("publish")
+    absent = sorted(
+        module
+        for module, packages in packages_distributions().items()
+        if beyond & {re.sub(r"[._]", "-", package.lower()) for package in packages}
     )
-    kept_out = sorted(every - wanted)
-    assert {"duckdb", "rich"} <= set(kept_out)
-    words = (
-        "import sys\n"
-        "from opsdebug_ci.cli import outcome\n"
-        f"code = outcome(['publish', '--dry-run', '--from', {str(tmp_path)!r}])\n"
-        f"print(code, [name for name in {kept_out!r} if name in sys.modules])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stdout.splitlines()[-1:] == ["4 []"], done.stderr
+    assert {"cryptography", "duckdb", "markdown_it", "pyarrow", "pycparser", "rich"} <= set(absent)
+    with scene() as here:
+        run = here.run("scale:fail")
+        words = (
+            "import sys\n"
+            f"sys.modules.update(dict.fromkeys({absent!r}))\n"
+            "from opsdebug_ci.cli import outcome\n"
+            f"print(outcome(['publish', '--run-id={run.id}']))\n"
+        )
+        environ = {**os.environ, **here.environ(), "OPSDEBUG_TOKEN": here.token}
+        done = subprocess.run(
+            [sys.executable, "-c", words], env=environ, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert done.stdout.splitlines()[-1:] == ["1"], done.stderr
+        assert "scale" in here.body
