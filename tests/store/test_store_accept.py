@@ -312,10 +312,13 @@ def test_the_command_says_what_it_stored_and_how_to_take_it_back(
         "until it is withdrawn, in store ROOT/baselines",
         f'to take it back: opsdebug baselines accept {TAIL} --withdraw --reason "..."',
     ]
+    before = datetime.now(timezone.utc)
     assert typed(TAIL, "--reason", WHY, "--by", "me", "--until", "5d") == 0
     printed = capsys.readouterr().out.splitlines()
-    last = datetime.now(timezone.utc).date() + timedelta(days=5)
-    assert printed[2].startswith(f"until {last} (UTC), the last day it counts, in store ")
+    last = {(now + timedelta(days=5)).date() for now in (before, datetime.now(timezone.utc))}  # midnight may have come
+    assert printed[2] in [
+        f"until {day} (UTC), the last day it counts, in store {standing_there}/baselines" for day in last
+    ]
     assert printed[3] == ("note: what was accepted of it before counts until it is withdrawn all the same")
     assert typed(TAIL, "--withdraw", "--reason", "it was wrong", "--by", "me") == 0
     told = capsys.readouterr().out.splitlines()
