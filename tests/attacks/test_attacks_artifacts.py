@@ -187,6 +187,7 @@ DOCUMENTS: dict[str, Callable[[], bytes]] = {
     "a pass over failures": field("run.summary.verdict", "pass"),
     "exit code 0 over failures": field("exit_code", 0),
     "counts that are not its cases'": field("run.summary.counts", {"pass": 2}),
+    "a group of 400 kinds in one case": field("run.summary.groups.0.members", [f"v1:{n:016x}" for n in range(400)]),
     "half of it": lambda: GOOD[: len(GOOD) // 2],
     "two of it": lambda: GOOD + GOOD,
     "nothing": lambda: b"",

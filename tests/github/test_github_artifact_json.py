@@ -169,6 +169,7 @@ VALUES: dict[str, tuple[tuple[object, ...], object, str]] = {
     "a group of another operator": ((*GROUP, "operator"), "norm", "lists a case that did not fail"),
     "a group of another cause": ((*GROUP, "fingerprint"), "v2:" + "0" * 16, "has 1 cases, and 0 failed so"),
     "a member that is none": ((*GROUP, "members"), ["x"], "or one of its members is none"),
+    "more kinds than cases": ((*GROUP, "members"), [f"v1:{n:016x}" for n in range(9)], "cases of 9 kinds"),
     "a bundle of a group that is none": ((*GROUP, "bundle"), "x", "bundle 'x' is none"),
     "known since, but not known": ((*GROUP, "since"), "abc", "is known since no commit"),
     "slower, compared with nothing": (("run", "regressions"), ["gelu"], "an operator is called slower"),

@@ -142,6 +142,8 @@ def _group(group: Group) -> Iterator[str]:
         yield f"bundle {group.bundle[:80]!a} is none"
     if not len(group.cases) == len(set(group.cases)) <= min(LISTED, group.count) or not group.count:
         yield f"group {group.fingerprint} has {group.count:,} cases and lists {len(group.cases):,}"
+    if len(set(group.members)) < len(group.members) or len(group.members) > group.count:
+        yield f"group {group.fingerprint} has {group.count:,} cases of {len(group.members):,} kinds"
     if not _HASH.fullmatch(group.since) or (group.since and not group.known):
         yield f"group {group.fingerprint} is known since no commit"
 
