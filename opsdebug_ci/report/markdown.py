@@ -9,11 +9,12 @@ from __future__ import annotations
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.report import rollup
 from opsdebug_ci.report.blocks import fold
-from opsdebug_ci.report.comment.amount import EVERYTHING, URGENT, Amount
+from opsdebug_ci.report.comment.amount import EVERYTHING, OPEN, URGENT, Amount
 from opsdebug_ci.report.comment.details import operator_table, remarks
-from opsdebug_ci.report.comment.failures import cause_list
+from opsdebug_ci.report.comment.failures import cause_list, failures_title, known_blocks, new_groups
 from opsdebug_ci.report.comment.unsettled import skipped_blocks, unsettled_blocks
 from opsdebug_ci.report.escape import md_code, md_text
+from opsdebug_ci.report.figures import counted
 from opsdebug_ci.report.performance import performance_blocks
 
 COMMENT_LIMIT = 65_000
@@ -27,13 +28,13 @@ def markdown(document: RunDocument, limit: int = COMMENT_LIMIT) -> str:
         document: the run.
         limit: bytes of UTF-8. The last rung is under 1,000 bytes and is returned whatever the limit.
     """
-    failures, unsettled, skipped = _failures(document, EVERYTHING), _unsettled(document), _skipped(document)
+    unsettled, skipped = _unsettled(document), _skipped(document)
     entries = EVERYTHING.entries
     speed, slower = (performance_blocks(document.performance, entries, folded=folded) for folded in (True, False))
     head, end = [_verdict(document)], [*_next(document)]
     rungs = (
-        [*head, *failures, *speed, *unsettled, *skipped, *_details(document), *end],
-        [*head, *failures, *slower, *unsettled, *skipped, *end],
+        [*head, *_failures(document, EVERYTHING), *speed, *unsettled, *skipped, *_details(document), *end],
+        [*head, *_failures(document, OPEN), *slower, *unsettled, *skipped, *end],
         [
             *head,
             *_failures(document, URGENT),
@@ -54,10 +55,12 @@ def _verdict(document: RunDocument) -> str:
 
 
 def _failures(document: RunDocument, amount: Amount) -> list[str]:
-    groups = document.summary.groups
-    hidden = len(groups) - amount.entries
-    more = [f"and {hidden:,} more groups of failures."] if hidden > 0 else []
-    return ["#### Failures", *cause_list(document, groups[: amount.entries]), *more] if groups else []
+    """All new causes, then those that were known."""
+    new = new_groups(document)
+    hidden = len(new) - amount.entries
+    more = [f"and {counted(hidden, 'more cause')} of failure."] if hidden > 0 else []
+    causes = [failures_title(new), *cause_list(document, new[: amount.entries]), *more] if new else []
+    return [*causes, *known_blocks(document, amount)]
 
 
 def _unsettled(document: RunDocument) -> list[str]:

@@ -87,3 +87,10 @@ def test_a_case_that_is_not_there_is_not_reproduced_from_a_bundle_nobody_has():
     run = replace(document(FIRST, SECOND), observations=())
     assert told(run)[-1] == "Reproduce: `opsdebug replay c3c3c3c3c3c3`"
     assert not any(line.startswith("Reproduce") for line in told(run, bundles=""))
+
+
+def test_a_bundle_that_is_named_with_options_is_no_smaller_case():
+    run = document(FIRST, SECOND, group=FIRST)
+    group = replace(run.summary.groups[0], replay=f"opsdebug replay {FIRST[:12]} --python python3")
+    run = replace(run, summary=replace(run.summary, groups=(group,)))
+    assert told(run)[-1] == f"Reproduce: `opsdebug replay {FIRST[:12]} --python python3`"

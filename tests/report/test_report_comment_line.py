@@ -85,16 +85,22 @@ def test_thousands_of_causes_make_no_longer_line():
 
 NO_RUN = "[stages] has a key `stge`; wanted one of `smoke`, `full`; next: correct it"
 
+ENDED = (
+    "opsdebug ended with 2: opsdebug [configuration]: 1 problem in the configuration: opsdebug.toml:10: `gate` is "
+    '"newest"; next: correct it'
+)
+"""As the action hands it on."""
+
 LACKING = {
     "a job without a run": (
         publication(None, "error", shard_states=f"failed:{NO_RUN.replace(' ', '_')}"),
         "the only job has no run: [stages] has a key stge; wanted one of smoke, full.",
-        "error: shard 1 of 1 has no run; no case was judged",
+        "error: the only job has no run; no case was judged",
     ),
     "a job without a run, as merging tells": (
         publication(None, "error", shard_states="failed", reasons=(f"shard 1 has no run: {NO_RUN}",)),
         "the only job has no run: [stages] has a key stge; wanted one of smoke, full.",
-        "error: shard 1 of 1 has no run; no case was judged",
+        "error: the only job has no run; no case was judged",
     ),
     "one that says why before one that is not there": (
         publication(clean().document, "error", shard_states="missing failed:no_torch._Install_it. taken"),
@@ -111,7 +117,12 @@ LACKING = {
     "no artifact at all": (
         publication(None, "incomplete", shard_states="missing:the_job_was_cancelled"),
         "the only job left nothing: the job was cancelled.",
-        "incomplete: shard 1 of 1 left nothing; no case was judged",
+        "incomplete: the only job left nothing; no case was judged",
+    ),
+    "a job whose command says what it stumbled over": (
+        publication(None, "error", shard_states=f"failed:{ENDED.replace(' ', '_')}"),
+        'the only job has no run: 1 problem in the configuration: opsdebug.toml:10: gate is "newest".',
+        "error: the only job has no run; no case was judged",
     ),
     "no shard": (
         replace(publication(None, "incomplete", reasons=("there is no shard",)), shards=()),

@@ -4,9 +4,11 @@
 
 import html
 import re
+from dataclasses import replace
 
 import pytest
 from judge_notation import ended, judged, output, raised, ran
+from publication_notation import with_known
 from report_notation import GOOD, demo, run_document
 
 from opsdebug_ci.report import markdown
@@ -21,7 +23,7 @@ def test_one_of_everything():
         == """\
 **opsdebug: fail** · smoke · `0123456789ab`: 4 of 10 cases of 7 operators failed; 3 pass, 1 error, 1 inconclusive, 1 skipped.
 
-#### Failures
+#### Failures: 3 causes, 4 cases
 
 - **softmax**: `unknown`, blames the operator, 2 cases  
   `out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that)  
@@ -145,3 +147,22 @@ def test_hostile_names_stay_inert_everywhere():
 def test_command_survives_whole_inside_its_span():
     shown = markdown(run_document([judged(raised(), operator="a`b")]))
     assert "Reproduce: ``opsdebug run 'a`b' --dims" in html.unescape(shown)
+
+
+def test_what_is_new_comes_first_and_what_was_known_is_folded_away():
+    run = with_known(demo(), "softmax", "scan")
+    shown = markdown(run)
+    new, _, rest = shown.partition("<details><summary>2 causes known already, not of this change</summary>")
+    known, _, _ = rest.partition("</details>")
+    assert ("**gelu**" in new, "**softmax**" in new, "**scan**" in new) == (True, False, False)
+    assert ("**gelu**" in known, "**softmax**" in known, "**scan**" in known) == (False, True, True)
+    assert "#### Failures: 1 cause, 1 case\n" in new
+    assert "#### Failures" not in markdown(with_known(demo(), "softmax", "scan", "gelu"))
+    for limit in (len(shown.encode()) - 1, 3_000):
+        assert shown.count("<details>") == shown.count("</details>")
+        assert "known already" in markdown(run, limit)
+
+
+def test_a_command_in_a_note_is_shown_as_one():
+    run = replace(run_document([judged(ran(GOOD))]), notes=("`opsdebug replay HASH --shrink` takes <its> own time",))
+    assert "Note: `opsdebug replay HASH --shrink` takes &lt;its&gt; own time." in markdown(run)

@@ -29,12 +29,11 @@ def again_line(case: ObservationDocument | None, group: Group, *, fetched: bool)
     by_itself = None if finding is None else finding.next
     if not fetched:
         return f"Reproduce: {md_code(by_itself)}" if by_itself else ""
-    mine = _replay(case)
-    again = mine or group.replay or by_itself
-    if not again:
-        return ""
-    smaller = f"; smallest case: {md_code(group.replay)}" if mine and group.replay and group.replay != mine else ""
-    return f"Reproduce: {md_code(again)}{smaller}"
+    mine, smallest = _replay(case), group.replay
+    if mine and smallest and not smallest.startswith(mine):  # what follows the same bundle are options
+        return f"Reproduce: {md_code(mine)}; smallest case: {md_code(smallest)}"
+    again = smallest or mine or by_itself
+    return f"Reproduce: {md_code(again)}" if again else ""
 
 
 def _replay(case: ObservationDocument | None) -> str | None:

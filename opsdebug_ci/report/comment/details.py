@@ -10,7 +10,7 @@ from opsdebug_ci.model.machine import Machine
 from opsdebug_ci.report import figures, rollup
 from opsdebug_ci.report.comment.amount import STATEMENT_LIMIT
 from opsdebug_ci.report.comment.unsettled import operators
-from opsdebug_ci.report.escape import md_text
+from opsdebug_ci.report.escape import md_prose, md_text
 from opsdebug_ci.report.text import HEADER
 
 
@@ -39,13 +39,13 @@ def remarks(document: RunDocument, most: int) -> list[str]:
     amber, causes = rollup.amber_cases(document), figures.tally(rollup.amber_causes(document))
     overridden, unchanged = rollup.overridden_operators(document), document.unchanged
     unavailable = tuple(item.operator for item in document.unavailable)
-    how = md_text(document.baseline_how, STATEMENT_LIMIT)
+    how = md_prose(document.baseline_how, STATEMENT_LIMIT)
     return [
         *([f"{how[:1].upper()}{how[1:]}."] if how else []),
         *([f"Amber, passing within the worst case: {amber:,}{causes}."] if amber else []),
         *([f"Judged by their own tolerance: {operators(overridden, most)}."] if overridden else []),
         *([f"Unchanged, not run: {operators(unchanged, most)}."] if unchanged else []),
-        *(f"Note: {md_text(note, STATEMENT_LIMIT)}." for note in document.notes[:most]),
+        *(f"Note: {md_prose(note, STATEMENT_LIMIT)}." for note in document.notes[:most]),
         *([f"Not on this machine: {operators(unavailable, most)}."] if unavailable else []),
     ]
 

@@ -27,7 +27,7 @@ def failure_blocks(publication: Publication, amount: Amount) -> list[str]:
     document = publication.document
     if document is None:
         return []
-    new, known = new_groups(document), tuple(group for group in document.summary.groups if group.known)
+    new = new_groups(document)
     open_ = min(UNFOLDED, amount.entries)
     folded = new[open_ : amount.entries] if amount.folded else ()
     fetched = bool(publication.links.bundles)
@@ -37,9 +37,14 @@ def failure_blocks(publication: Publication, amount: Amount) -> list[str]:
         *_unseen(len(new) - open_ - len(folded)),
         *_bundles(publication.links, new),
     ]
-    cases = sum(group.count for group in new)
-    title = [f"#### Failures: {counted(len(new), 'cause')}, {counted(cases, 'case')}"] if new else []
-    return [*title, *blocks, *_known(document, known, amount, fetched=fetched)]
+    title = [failures_title(new)] if new else []
+    return [*title, *blocks, *known_blocks(document, amount, fetched=fetched)]
+
+
+def failures_title(groups: Sequence[Group]) -> str:
+    """How many there are."""
+    cases = sum(group.count for group in groups)
+    return f"#### Failures: {counted(len(groups), 'cause')}, {counted(cases, 'case')}"
 
 
 def new_groups(document: RunDocument) -> tuple[Group, ...]:
@@ -86,7 +91,9 @@ def _bundles(links: RunLinks, groups: Sequence[Group]) -> list[str]:
     return [f"Bundles to replay: {md_prose(links.bundles, STATEMENT_LIMIT)}."] if there else []
 
 
-def _known(document: RunDocument, groups: Sequence[Group], amount: Amount, *, fetched: bool) -> list[str]:
+def known_blocks(document: RunDocument, amount: Amount, *, fetched: bool = True) -> list[str]:
+    """Causes that were known at the baseline, folded; in a short form their number alone."""
+    groups = tuple(group for group in document.summary.groups if group.known)
     if not groups:
         return []
     words = f"{counted(len(groups), 'cause')} known already, not of this change"

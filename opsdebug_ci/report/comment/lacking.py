@@ -5,6 +5,8 @@ Decides which shard is named: one that says why it has no run before others, and
 
 from __future__ import annotations
 
+import re
+
 from opsdebug_ci.model.publication import Conclusion, Publication, ShardOutcome, ShardState
 from opsdebug_ci.report.comment.brief import brief
 
@@ -18,6 +20,9 @@ STATES = {
 REASON_LIMIT = 160
 """Characters of why: the file, what it holds, what was wanted."""
 
+_ENDED = re.compile(r"opsdebug ended with \d+: (opsdebug \[[\w.-]+\]: )?")
+"""How a job begins that hands on the last words of its command; the list of what is missing has them whole."""
+
 
 def lacking_words(publication: Publication) -> str:
     """`shard 2 of 3 left nothing`: without text of others; empty: nothing is missing."""
@@ -26,21 +31,26 @@ def lacking_words(publication: Publication) -> str:
     lost = lost_shards(publication)
     if not lost:
         return _unlike(publication)
-    first, total = _first(lost), len(publication.shards)
-    return f"shard {first.shard} of {total} {STATES[first.state]}{_others(lost)}"
+    first = _first(lost)
+    return f"{which_shard(publication, first)} {STATES[first.state]}{_others(lost)}"
+
+
+def which_shard(publication: Publication, shard: ShardOutcome) -> str:
+    """`shard 2 of 3`; of a run in one part, not which part it is."""
+    total = len(publication.shards)
+    return f"shard {shard.shard} of {total}" if total > 1 else "the only job"
 
 
 def lacking_sentence(publication: Publication) -> str:
-    """The same with the reason, as inert markdown; of a run in one part, not which part it is."""
+    """The same with the reason, as inert markdown."""
     lost = lost_shards(publication)
     if publication.conclusion not in (Conclusion.ERROR, Conclusion.INCOMPLETE):
         return ""
     if not lost:
         return brief(publication.reasons[0], REASON_LIMIT) if publication.reasons else _unlike(publication)
-    first, total = _first(lost), len(publication.shards)
-    what = f"shard {first.shard} of {total}" if total > 1 else "the only job"
-    reason = brief(first.reason or _told(publication, first), REASON_LIMIT)
-    return f"{what} {STATES[first.state]}{f': {reason}' if reason else ''}{_others(lost)}"
+    first = _first(lost)
+    reason = brief(_ENDED.sub("", first.reason or _told(publication, first), count=1), REASON_LIMIT)
+    return f"{which_shard(publication, first)} {STATES[first.state]}{f': {reason}' if reason else ''}{_others(lost)}"
 
 
 def lost_shards(publication: Publication) -> list[ShardOutcome]:
