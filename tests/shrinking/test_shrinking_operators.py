@@ -72,7 +72,7 @@ def failure(bench, name, inputs: StoredInputs | None = None, family="normal", dt
 
 
 def shrink(bench, found, **settings):
-    budget = settings.pop("budget", Budget(trials=80, seconds=60))
+    budget = settings.pop("budget", Budget(trials=80, seconds=600))
     about = description(bench, found.case.operator)
     return shrink_case(found, bench, about, budget=budget, clock=time.monotonic, **settings)
 
