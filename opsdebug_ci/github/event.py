@@ -19,6 +19,7 @@ _HASH = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 _LEG = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
+_BRANCHES = "refs/heads/"
 _LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
 
 
@@ -87,7 +88,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     payload = read_payload(environ.get("GITHUB_EVENT_PATH", ""), _Payload)
     home = _Home(
         repository=_matching(_REPOSITORY, environ.get("GITHUB_REPOSITORY", "")),
-        default_branch=payload.repository.default_branch if payload.repository else "",
+        default_branch=_default_branch(name, payload, environ.get("GITHUB_REF", "")),
     )
     if payload.pull_request is not None:
         return _of_pull_request(name, payload.pull_request, home)
@@ -96,7 +97,7 @@ def read_event(environ: Mapping[str, str]) -> Event:
     if name == FINISHED_EVENT and payload.workflow_run is not None:
         return _of_finished_run(name, payload.workflow_run, home)
     default = home.default_branch
-    on_default = bool(default) and environ.get("GITHUB_REF") == f"refs/heads/{default}"
+    on_default = bool(default) and environ.get("GITHUB_REF") == f"{_BRANCHES}{default}"
     return Event(
         name=name,
         repository=home.repository,
@@ -247,6 +248,13 @@ class _Payload:
     """Present for every event of a repository."""
 
 
+def _default_branch(name: str, payload: _Payload, ref: str) -> str:
+    """As the event names it. A schedule's may name no repository, and is run for nothing but this branch."""
+    if payload.repository is not None:
+        return payload.repository.default_branch
+    return ref.removeprefix(_BRANCHES) if name == "schedule" and ref.startswith(_BRANCHES) else ""
+
+
 def _of_pull_request(name: str, pull: _PullRequest, home: _Home) -> Event:
     head = pull.head.repo
     return Event(
@@ -268,7 +276,7 @@ def _of_merge_group(name: str, group: _MergeGroup, home: _Home) -> Event:
         repository=home.repository,
         head_commit=_matching(_HASH, group.head_sha),
         base_commit=_matching(_HASH, group.base_sha),
-        base_branch=group.base_ref.removeprefix("refs/heads/"),
+        base_branch=group.base_ref.removeprefix(_BRANCHES),
         default_branch=home.default_branch,
         recording=False,
     )

@@ -123,6 +123,23 @@ def test_only_the_default_branch_makes_baselines(tmp_path: Path, name: str, ref:
     assert read_event({**environ, "GITHUB_REF": ref}).recording is recording
 
 
+@pytest.mark.parametrize(
+    ("name", "ref", "branch"),
+    [
+        ("schedule", "refs/heads/trunk", "trunk"),
+        ("schedule", "refs/tags/trunk", ""),
+        ("push", "refs/heads/trunk", ""),
+        ("workflow_dispatch", "refs/heads/trunk", ""),
+    ],
+)
+def test_a_night_runs_on_the_default_branch_though_its_event_names_no_repository(
+    tmp_path: Path, name: str, ref: str, branch: str
+) -> None:
+    """All that some servers write of it is `{"schedule": CRON}`."""
+    event = read_event({**job(tmp_path, name, {"schedule": "17 2 * * *"}), "GITHUB_REF": ref})
+    assert (event.default_branch, event.recording, event.head_commit) == (branch, bool(branch), MERGE)
+
+
 @pytest.mark.parametrize("payload", [{}, pull_request(), {"merge_group": {"head_sha": HEAD, "base_sha": BASE}}])
 def test_every_event_names_the_default_branch(tmp_path: Path, payload: dict[str, object]) -> None:
     environ = job(tmp_path, "any", {**payload, "repository": {"default_branch": "trunk"}})
