@@ -14,10 +14,13 @@ from opsdebug_ci.judge.merging import merge
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.publication import (
     AcceptedRegression,
+    Changes,
     CommentState,
     Conclusion,
     Publication,
     ReportedHead,
+    ShardOutcome,
+    ShardState,
 )
 from opsdebug_ci.model.speed import SpeedVerdict
 from opsdebug_ci.pipeline.publication.gathering import Gathered
@@ -45,7 +48,8 @@ def statement(
         accepted: what a person has just accepted at this commit.
         now: lapsed acceptances do not count.
     """
-    merged = merge(gathered.shards, gathered.outcomes)
+    outcomes = _with_reason(gathered, subject)
+    merged = merge(gathered.shards, outcomes)
     counting = _in_force(_here((*_remembered(before), *accepted), subject), now)
     doubts = (*gathered.reasons, *_not_run_again(gathered, subject))
     found = _lacking(merged.conclusion, doubts)
@@ -55,8 +59,8 @@ def statement(
         stage=str(request.stage),
         head_commit=subject.head_commit,
         conclusion=_concluded(found, merged.document, counting),
-        reasons=(*(_CANCELLED if subject.cancelled and not whole else ()), *doubts, *merged.reasons),
-        shards=gathered.outcomes,
+        reasons=(*_stopped(subject, outcomes, whole=whole), *doubts, *merged.reasons),
+        shards=outcomes,
         document=merged.document,
         accepted=_of_slower(counting, merged.document),
         links=subject.links,
@@ -67,7 +71,7 @@ def statement(
 def _with_changes(publication: Publication, since: ReportedHead | None, *, complete: bool) -> Publication:
     document = publication.document
     if document is None:
-        return publication
+        return replace(publication, changes=None if since is None else _unjudged(since))
     return replace(
         publication,
         changes=changes_since(since, document, complete=complete),
@@ -75,7 +79,26 @@ def _with_changes(publication: Publication, since: ReportedHead | None, *, compl
     )
 
 
-_CANCELLED = ("the CI run was cancelled",)
+def _unjudged(since: ReportedHead) -> Changes | None:
+    """That nothing is known of what failed at the last push; None: nothing did, or not all of it is remembered."""
+    return Changes(since=since.commit, unjudged=since.failures) if since.whole and since.failures else None
+
+
+_CANCELLED = "the CI run was cancelled"
+
+
+def _with_reason(gathered: Gathered, subject: Subject) -> tuple[ShardOutcome, ...]:
+    """Every planned shard; of those that left nothing, why, where that is known."""
+    return tuple(
+        replace(one, reason=_CANCELLED) if subject.cancelled and one.state is ShardState.MISSING else one
+        for one in gathered.outcomes
+    )
+
+
+def _stopped(subject: Subject, outcomes: Sequence[ShardOutcome], *, whole: bool) -> tuple[str, ...]:
+    """That the run was cancelled, where something is amiss and no shard tells it."""
+    told = any(one.reason == _CANCELLED for one in outcomes)
+    return (_CANCELLED,) if subject.cancelled and not whole and not told else ()
 
 
 def _not_run_again(gathered: Gathered, subject: Subject) -> tuple[str, ...]:
