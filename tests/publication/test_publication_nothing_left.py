@@ -9,11 +9,14 @@ def test_a_cancelled_run_is_said_to_be_that_and_nothing_is_guessed() -> None:
     with scene() as here:
         here.publish(here.run("softmax:wrong"))
         here.push()
-        here.publish(here.run("softmax:wrong", but=[1], conclusion="cancelled"))
+        here.publish(here.run("softmax:wrong", but=[1], conclusion="cancelled"), expected=1)
         assert here.body.strip().splitlines()[0].endswith(": the only job left nothing: the CI run was cancelled.  ")
         assert (here.body.count("cancelled"), here.body.count("ended early")) == (2, 0)
 
-        here.publish(here.run("softmax:wrong", but=[1], conclusion="failure"))
+        here.publish(here.run("softmax:wrong", but=[1], conclusion="cancelled"))
+        assert here.body.strip().splitlines()[0].endswith(": the CI run was cancelled.  ")
+
+        here.publish(here.run("softmax:wrong", but=[1], conclusion="failure"), expected=1)
         assert ("cancelled" in here.body, "its job ended early" in here.body) == (False, True)
 
 
