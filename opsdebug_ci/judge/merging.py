@@ -18,7 +18,7 @@ from opsdebug_ci.judge.merged_groups import merged_groups
 from opsdebug_ci.judge.merged_speed import merged_speed
 from opsdebug_ci.model.document import ObservationDocument, PlanFacts, RunDocument
 from opsdebug_ci.model.gating import case_key, gates, is_judged, possible_endings, unsettled
-from opsdebug_ci.model.judgement import Summary
+from opsdebug_ci.model.judgement import RecordedFailure, Summary
 from opsdebug_ci.model.publication import Conclusion, ShardOutcome, ShardState
 from opsdebug_ci.model.shard import ShardDocument
 from opsdebug_ci.model.vocabulary import Gate, Verdict
@@ -120,6 +120,7 @@ def _united(runs: Sequence[RunDocument]) -> RunDocument:
         observations=tuple(chain.from_iterable(run.observations for run in runs)),
         next=_next(runs),
         baseline_doubt=next((run.baseline_doubt for run in runs if run.baseline_doubt), ""),
+        recorded=_agreed(runs),
         regressions=_once(run.regressions for run in runs),
         unavailable=_once(run.unavailable for run in runs),
         unchanged=tuple(name for name in first.unchanged if all(name in run.unchanged for run in runs)),
@@ -133,6 +134,12 @@ def _united(runs: Sequence[RunDocument]) -> RunDocument:
 
 def _once(parts: Iterable[Iterable[Value]]) -> tuple[Value, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(parts)))
+
+
+def _agreed(runs: Sequence[RunDocument]) -> tuple[RecordedFailure, ...]:
+    """What every shard says is recorded: one that read less may be the one that could not read it."""
+    common = frozenset.intersection(*(frozenset(run.recorded) for run in runs))
+    return tuple(each for each in dict.fromkeys(runs[0].recorded) if each in common)
 
 
 def _next(runs: Sequence[RunDocument]) -> tuple[str, ...]:

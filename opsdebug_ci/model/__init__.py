@@ -35,6 +35,7 @@ from opsdebug_ci.model.judgement import Group as Group
 from opsdebug_ci.model.judgement import Judgement as Judgement
 from opsdebug_ci.model.judgement import KnownFailures as KnownFailures
 from opsdebug_ci.model.judgement import OlderFailure as OlderFailure
+from opsdebug_ci.model.judgement import RecordedFailure as RecordedFailure
 from opsdebug_ci.model.judgement import ReferenceUse as ReferenceUse
 from opsdebug_ci.model.judgement import Summary as Summary
 from opsdebug_ci.model.machine import Calibration as Calibration

@@ -14,7 +14,7 @@ from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.case_document import CaseDocument
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.finding import Finding
-from opsdebug_ci.model.judgement import ReferenceUse, Summary
+from opsdebug_ci.model.judgement import RecordedFailure, ReferenceUse, Summary
 from opsdebug_ci.model.performance import PerformanceDocument
 from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.run import RunRecord
@@ -177,6 +177,9 @@ class RunDocument:
 
     performance: PerformanceDocument | None = None
     """What is said of speed; None: it was not asked about."""
+
+    recorded: tuple[RecordedFailure, ...] = ()
+    """What is recorded at the baseline as failing, so that a reader can tell what is fixed. Not stored again."""
 
     plan: PlanFacts | None = None
     """What it is a part of; None: its cases were picked by hand, or it was stored by an older program."""

@@ -134,6 +134,26 @@ class KnownFailures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedFailure:
+    """A failure recorded at a baseline commit, with all that must pass for it to be gone."""
+
+    fingerprint: str
+    """Versioned identity, as it was recorded."""
+
+    operator: str
+    """Operator it concerns."""
+
+    cause: str
+    """Named root cause."""
+
+    commit: str
+    """Commit at which it is recorded; full hash."""
+
+    cases: tuple[str, ...]
+    """Ids of every case that failed so there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """What a run comes to."""
 

@@ -60,7 +60,8 @@ class CommentPolicy(Word):
     """For what gates: new failures, regressions, what is incomplete or broken. Not for what is inconclusive."""
 
     CHANGES = "changes"
-    """As `auto`, and for every other difference from the baseline: failures that are gone, operators now faster."""
+    """As `auto`, and for every other difference from the baseline or the last push: failures that are gone, operators
+    now faster."""
 
     FAILURES = "failures"
     """Only for operators that fail or became slower, not for what is incomplete, inconclusive or broken."""
@@ -268,6 +269,9 @@ class Publication:
 
     changes: Changes | None = None
     """Against the last push; None: there was none, or nothing is known of it."""
+
+    fixed: tuple[FailureKey, ...] = ()
+    """Failures recorded at the baseline, each of whose cases passes now."""
 
     accepted: tuple[AcceptedRegression, ...] = ()
     """Regressions a person has accepted at this commit."""

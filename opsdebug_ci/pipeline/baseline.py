@@ -22,6 +22,7 @@ from opsdebug_ci.plan.baseline_commit import Trigger, baseline_commit, first_par
 from opsdebug_ci.plan.commit_tree import is_shallow
 from opsdebug_ci.store.memory.known import known_failures
 from opsdebug_ci.store.memory.recorded import recorded
+from opsdebug_ci.store.memory.recorded_failures import recorded_failures
 
 
 def recorded_baseline(
@@ -47,10 +48,12 @@ def recorded_baseline(
         how = none_words(base.commit, line, trigger.default_branch, recording=recording, shallow=is_shallow(root))
         unread = unread_words(known_failures(location, [base.commit]).unread)  # a record may be in what is left out
         return Baseline(gate=Gate.NEW, how=_with(how, unread), doubt=unread)
-    known = known_failures(location, [record.commit for record in found])
+    commits = [record.commit for record in found]
+    known = known_failures(location, commits)
     known = replace(known, commit=found[0].commit)  # also where that one only skipped
     how, unread = found_words(base, line, found[0]), unread_words(known.unread)
-    return Baseline(gate=Gate.NEW, known=known, how=_with(how, unread), doubt=unread)
+    failures = recorded_failures(location, commits)
+    return Baseline(gate=Gate.NEW, known=known, failures=failures, how=_with(how, unread), doubt=unread)
 
 
 def _with(how: str, unread: str) -> str:

@@ -181,7 +181,7 @@ def _judged(stage: _Stage, bench: Workbench, attempt: Attempt) -> RunDocument:
     document = verify(
         selection, bench, configuration, world, baseline=baseline, revision=revision, ci=ci, attempt=attempt
     )
-    return replace(document, baseline_how=baseline.how, baseline_doubt=baseline.doubt)
+    return replace(document, baseline_how=baseline.how, baseline_doubt=baseline.doubt, recorded=baseline.failures)
 
 
 def _baseline(stage: _Stage) -> Baseline:

@@ -18,6 +18,7 @@ from opsdebug_ci.model import (
     KnownFailures,
     Observation,
     OperatorDescription,
+    RecordedFailure,
     Status,
     Summary,
 )
@@ -60,6 +61,9 @@ class Baseline:
 
     how: str = ""
     """Which commit that is and how it was found, or why there is none, in a sentence; empty: nobody asked for one."""
+
+    failures: tuple[RecordedFailure, ...] = ()
+    """What is recorded there as failing, with all of its cases."""
 
     doubt: str = ""
     """Why what is recorded may count as new all the same, in a sentence; empty: it does not."""

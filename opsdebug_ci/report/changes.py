@@ -1,8 +1,9 @@
-"""What changed between two pushes of a pull request, by cause.
+"""What changed between two pushes of a pull request, and since its baseline, by cause.
 
 Decides when a failure that is gone may be called fixed: its operator was judged again, or the change no longer touches
-it, and every shard was taken. Where that cannot be told, it is said to be unjudged. Deliberately not which push the
-last one was, whether it was reported whole, and how much of it finds room in a comment.
+it, and every shard was taken; one of the baseline, only where each case that failed there passes now. Where that cannot
+be told, a failure of the last push is said to be unjudged, and nothing is said of the baseline's. Deliberately not
+which push the last one was, whether it was reported whole, and how much of it finds room in a comment.
 """
 
 from __future__ import annotations
@@ -64,6 +65,35 @@ def changes_since(before: ReportedHead | None, document: RunDocument, *, complet
         fixed=tuple(key for key in gone if key.operator in told),
         still=tuple(key for key in before.failures if key.fingerprint in there),
         unjudged=tuple(key for key in gone if key.operator not in told),
+    )
+
+
+def fixed_since_baseline(document: RunDocument, *, complete: bool) -> tuple[FailureKey, ...]:
+    """Failures recorded at the baseline that are gone: every case that failed so there was judged, and passes, and no
+    other of the operator is left open or fails of that cause.
+
+    Args:
+        document: all taken shards as one run. What it says is recorded, its jobs have read in the store.
+        complete: every planned shard was taken.
+    """
+    if not complete or document.baseline_doubt or not _judged_whole(document):
+        return ()
+    passed = {each.case.id: each.case.operator for each in document.observations if each.verdict is Verdict.PASS}
+    doubtful = {each.case.operator for each in document.observations if each.verdict in _OPEN}
+    groups = document.summary.groups
+    there = {fingerprint for group in groups for fingerprint in (group.fingerprint, *group.members)}
+    alike = {(group.operator, str(group.cause)) for group in groups}
+    gone = (
+        each
+        for each in document.recorded
+        if each.cases
+        and all(passed.get(case) == each.operator for case in each.cases)
+        and each.operator not in doubtful
+        and each.fingerprint not in there
+        and (each.operator, each.cause) not in alike
+    )
+    return tuple(
+        FailureKey(fingerprint=each.fingerprint, operator=_name(each.operator), cause=each.cause) for each in gone
     )
 
 

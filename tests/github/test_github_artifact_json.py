@@ -115,6 +115,14 @@ def test_what_is_just_allowed_is_read() -> None:
 
 RUN_ID, FIRST, FAILED = ("run", "run"), ("run", "observations", 0), ("run", "observations", 2)
 GROUP, SUMMARY, PLAN = ("run", "summary", "groups", 0), ("run", "summary"), ("run", "plan")
+RECORDED = ("run", "recorded")
+
+
+def recorded(**changed: object) -> dict[str, object]:
+    """A failure that is recorded at the baseline, as a document tells it."""
+    sound = {"fingerprint": "v2:" + "a" * 16, "operator": "gelu", "cause": "hang", "commit": "", "cases": ["0" * 16]}
+    return {**sound, **changed}
+
 
 VALUES: dict[str, tuple[tuple[object, ...], object, str]] = {
     "a flag for a number": ((*RUN_ID, "duration_ns"), True, "Expected `int`, got `bool`"),
@@ -149,6 +157,15 @@ VALUES: dict[str, tuple[tuple[object, ...], object, str]] = {
     "a commit that is none": ((*RUN_ID, "commit"), "HEAD", "a hash of its run is none"),
     "an ancestor that is none": ((*RUN_ID, "revision", "ancestors"), ["HEAD~"], "a hash of its run is none"),
     "a baseline that is none": (("run", "baseline"), "main", "a hash of its run is none"),
+    "a recorded failure of no case": (
+        RECORDED,
+        [recorded(cases=[])],
+        "what it says is recorded as 'v2:aaaaaaaaaaaaaaaa'",
+    ),
+    "a recorded case that is none": (RECORDED, [recorded(cases=["<b>"])], "what it says is recorded as"),
+    "a recorded fingerprint that is none": (RECORDED, [recorded(fingerprint="x")], "recorded as 'x' is none"),
+    "a recorded commit that is none": (RECORDED, [recorded(commit="main")], "what it says is recorded as"),
+    "recorded twice": (RECORDED, [recorded(), recorded()], "what it says is recorded is there twice"),
     "a plan that is none": ((*PLAN, "id"), "x", "the id of its plan is none"),
     "more cases than planned": (PLAN, {"id": "9" * 64, "cases": 4, "mine": 4}, "it has 5 cases of 4, of 4 planned"),
     "more of its own than of all": ((*PLAN, "cases"), 4, "it is the only shard, and has 5 of 4 planned cases"),
@@ -227,6 +244,15 @@ def test_a_run_that_was_cut_short_is_no_pass() -> None:
     lie = changed("run", "summary", "verdict", to="pass", data=data)
     lie = changed("exit_code", to=0, data=changed("run", "summary", "exit_code", to=0, data=lie))
     assert "which does not follow from its cases" in refused(lie)
+
+
+def test_what_is_recorded_may_be_told_and_may_be_left_out() -> None:
+    told = read_shard(changed(*RECORDED, to=[recorded()])).run
+    assert told is not None and [each.operator for each in told.recorded] == ["gelu"]
+    older = json.loads(GOOD)
+    del older["run"]["recorded"]
+    read = read_shard(json.dumps(older).encode()).run
+    assert read is not None and read.recorded == ()
 
 
 def test_a_field_of_a_newer_version_is_passed_over() -> None:

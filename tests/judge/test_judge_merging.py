@@ -11,7 +11,7 @@ from shard_notation import OBSERVED, cases, divided, known, outcomes, run_of, sh
 
 from opsdebug_ci.judge.merged_groups import merged_groups
 from opsdebug_ci.judge.merging import merge
-from opsdebug_ci.model import Cause, Gate, Group, Identity, Stage
+from opsdebug_ci.model import Cause, Gate, Group, Identity, RecordedFailure, Stage
 from opsdebug_ci.model.document import OperatorSource, PlanFacts, RunDocument
 from opsdebug_ci.model.publication import Conclusion
 
@@ -216,6 +216,30 @@ def test_a_doubt_of_one_shard_is_one_of_all(doubts: tuple[str, str]) -> None:
         for shard, doubt in zip(shards, doubts, strict=True)
     ]
     assert merged(told).document.baseline_doubt == next(filter(None, doubts), "")
+
+
+def recorded(fingerprint: str, *ids: str) -> RecordedFailure:
+    return RecordedFailure(fingerprint=fingerprint, operator="gelu", cause="hang", commit="a" * 40, cases=ids)
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ([recorded("a", "1"), recorded("b", "2")], ["a", "b"]),
+        ([recorded("b", "2")], ["b"]),
+        ([recorded("a", "1", "3"), recorded("b", "2")], ["b"]),
+        ([], []),
+    ],
+)
+def test_recorded_is_what_every_shard_says(told: list[RecordedFailure], kept: list[str]) -> None:
+    """One that read less of the store, or other cases, may be the one whose failure is still there."""
+    first, second = divided(cases("gelu:pass*4"), 2)
+    everything = (recorded("a", "1"), recorded("b", "2"))
+    shards = [
+        replace(shard, run=replace(shard.run, recorded=tuple(said)))
+        for shard, said in ((first, everything), (second, told))
+    ]
+    assert [each.fingerprint for each in merged(shards).document.recorded] == kept
 
 
 def test_shards_are_put_in_order() -> None:

@@ -14,6 +14,7 @@ from opsdebug_ci.pipeline.ci import CiOutcome, run_stage
 from opsdebug_ci.pipeline.run import run
 from opsdebug_ci.pipeline.selection import Selection
 from opsdebug_ci.report import markdown, text
+from opsdebug_ci.report.changes import fixed_since_baseline
 
 
 def stage(project: Project, gate: Gate = Gate.NEW) -> CiOutcome:
@@ -67,6 +68,17 @@ def test_a_new_failure_gates_beside_a_known_one(project: Project, tmp_path: Path
     assert document.baseline is not None
     assert (document.summary.verdict, document.summary.exit_code) == (Verdict.FAIL, 1)
     assert document.summary.counts["fail"] == 6
+
+
+def test_a_repaired_failure_is_fixed_since_the_baseline(project: Project, tmp_path: Path) -> None:
+    shutil.copytree(project.directory, tmp_path / "copy")
+    copy = Project(directory=tmp_path / "copy").write(broken=RIGHT, sound=CONSTANT)
+    copy.commit()
+    document = stage(copy).document
+    (recorded,) = document.recorded
+    assert (recorded.operator, recorded.commit, len(recorded.cases)) == ("broken", document.baseline, 3)
+    assert [key.operator for key in fixed_since_baseline(document, complete=True)] == ["broken"]
+    assert [group.operator for group in document.summary.groups] == ["sound"]
 
 
 AT_THE_LAST_SEED, AT_THE_LAST_TWO, EVERYWHERE = "x + x + (x[0] > 2)", "x + x + (x[0] > 1)", "x + x + 1"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from publication_scene import NUMBER, REPOSITORY, scene
+from github_server.records import Run
+from publication_scene import NUMBER, REPOSITORY, Scene, scene
 from shard_notation import cases, divided, known
 
 from opsdebug_ci.errors import UsageError
+from opsdebug_ci.model import RecordedFailure
 from opsdebug_ci.model.publication import CommentPolicy
 from opsdebug_ci.model.vocabulary import Gate
 from opsdebug_ci.pipeline.publication.publish import publish
@@ -35,6 +38,37 @@ def test_a_clean_first_run_says_nothing_beyond_the_check() -> None:
         with scene() as here:
             told = here.publish(here.run("gelu:pass*4", conclusion="success"), policy=policy)
             assert (told.conclusion, here.ours, len(here.checks())) == ("pass", [], 1)
+
+
+def repairing(here: Scene, *, but: Sequence[int] = ()) -> Run:
+    """A run in which everything passes, in three shards, and of which two cases failed at the baseline."""
+    run = here.run("", conclusion="success", but=(1,))
+    shards = divided(cases("gelu:pass*2 halved:pass*4"), 3)
+    ids = sorted(each.case.id for one in shards for each in one.run.observations if each.case.operator == "halved")
+    failure = RecordedFailure(
+        fingerprint=f"v2:{'a' * 16}", operator="halved", cause="tail_mask", commit="a" * 40, cases=tuple(ids[:2])
+    )
+    for shard in shards:
+        if shard.shard not in but:
+            told = replace(shard.run, recorded=(failure,), baseline="a" * 40)
+            here.upload(run, here.claimed(replace(shard, run=told), run))
+    return run
+
+
+@pytest.mark.parametrize(("policy", "comments"), [(CommentPolicy.AUTO, 0), (CommentPolicy.CHANGES, 1)])
+def test_a_change_that_mends_the_baseline_is_told_so(policy: CommentPolicy, comments: int) -> None:
+    words = "1 fixed since the baseline"
+    with scene() as here:
+        told = here.publish(repairing(here), policy=policy)
+        assert (told.conclusion, len(here.ours)) == ("pass", comments)
+        assert f"{words}, " in told.summary and "halved (tail_mask)." in told.summary
+        (check,) = here.checks()
+        assert words in check.title and words in check.summary
+        assert all(words in comment.body for comment in here.ours)
+    with scene() as here:
+        told = here.publish(repairing(here, but=(2,)), policy=policy, expected=3)
+        assert told.conclusion == "incomplete"
+        assert "fixed" not in told.summary
 
 
 def test_the_same_run_again_changes_nothing() -> None:

@@ -196,6 +196,7 @@ def hostile(text: str = EVIL) -> Publication:
         suite=text,
         reasons=(text,),
         changes=changes,
+        fixed=(key(text, text),),
         accepted=(word,),
     )
 

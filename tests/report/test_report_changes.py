@@ -8,10 +8,10 @@ import pytest
 from judge_notation import ended, judged, raised, ran
 from report_notation import GOOD, run_document
 
-from opsdebug_ci.model import RunDocument
+from opsdebug_ci.model import RecordedFailure, RunDocument
 from opsdebug_ci.model.document import PlanFacts
 from opsdebug_ci.model.publication import Changes, ReportedHead
-from opsdebug_ci.report.changes import changes_since, reported_head
+from opsdebug_ci.report.changes import changes_since, fixed_since_baseline, reported_head
 
 BEFORE, NOW = "b" * 40, "c" * 40
 
@@ -104,3 +104,86 @@ def test_what_is_remembered():
 def test_a_long_name_is_found_again():
     name = "x" * 100_000
     assert since(push(name), push(passing=name)) == f"fixed {'x' * 79}…"
+
+
+def recorded(document: RunDocument, *operators: str, fingerprint="v2:0", cause="tail_mask") -> RunDocument:
+    """Every case of these operators, and of those named `other/x` a case that this run does not have, failed before."""
+    found = []
+    for number, word in enumerate(operators):
+        operator, _, other = word.partition("/")
+        cases = tuple(each.case.id for each in document.observations if each.case.operator == operator)
+        found.append(
+            RecordedFailure(
+                fingerprint=f"{fingerprint}{number}",
+                operator=operator,
+                cause=cause,
+                commit="a" * 40,
+                cases=(*cases, *([other] if other else [])),
+            )
+        )
+    return replace(document, recorded=tuple(found))
+
+
+def fixed(document: RunDocument, *, complete: bool = True) -> str:
+    return " ".join(f"{key.operator}:{key.cause}" for key in fixed_since_baseline(document, complete=complete))
+
+
+def test_what_failed_at_the_baseline_and_passes_is_fixed():
+    assert fixed(recorded(push(passing="add gelu scan"), "add", "gelu")) == "add:tail_mask gelu:tail_mask"
+    assert fixed(push(passing="add")) == ""
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(recorded(push("add"), "add"), id="it fails still"),
+        pytest.param(recorded(push(skipped="add"), "add"), id="it was skipped"),
+        pytest.param(recorded(push(broken="add"), "add"), id="it ended in an error"),
+        pytest.param(
+            recorded(push(passing="add"), "add/1234567890abcdef"), id="a case of it was not run, or is another"
+        ),
+        pytest.param(recorded(push(passing="gelu"), "add/1234567890abcdef"), id="nothing of it was run"),
+        pytest.param(recorded(push(passing="gelu", unchanged="add"), "add/12"), id="the change does not touch it"),
+        pytest.param(recorded(push(passing="gelu"), "add"), id="no case of it is known"),
+        pytest.param(
+            replace(recorded(push(passing="add"), "add"), baseline_doubt="1 file cannot be read"), id="half a record"
+        ),
+        pytest.param(
+            replace(recorded(push(passing="add"), "add"), plan=PlanFacts(id="p", cases=2, mine=2)), id="a case is left"
+        ),
+    ],
+)
+def test_nothing_else_of_the_baseline_is_called_fixed(document):
+    assert document.recorded
+    assert fixed(document) == ""
+
+
+def test_a_missing_shard_fixes_nothing_of_the_baseline():
+    assert fixed(recorded(push(passing="add"), "add"), complete=False) == ""
+
+
+def test_another_case_of_the_same_cause_keeps_it_from_being_fixed():
+    cases = [judged(ran(GOOD), operator="add"), judged(raised(), operator="add", seed=1)]
+    document = run_document(cases)
+    (group,) = document.summary.groups
+    passing = (document.observations[0].case.id,)
+    failure = RecordedFailure(fingerprint="v2:x", operator="add", cause="tail_mask", commit="a" * 40, cases=passing)
+    for told, words in (
+        (failure, "add:tail_mask"),
+        (replace(failure, cause=str(group.cause)), ""),
+        (replace(failure, fingerprint=group.fingerprint), ""),
+    ):
+        assert fixed(replace(document, recorded=(told,))) == words
+
+
+def test_a_case_that_is_left_open_keeps_it_from_being_fixed():
+    cases = [judged(ran(GOOD), operator="add"), judged(ended("inputs_broken", reason="x"), operator="add", seed=1)]
+    document = run_document(cases)
+    failure = RecordedFailure(
+        fingerprint="v2:x",
+        operator="add",
+        cause="tail_mask",
+        commit="a" * 40,
+        cases=(document.observations[0].case.id,),
+    )
+    assert fixed(replace(document, recorded=(failure,))) == ""

@@ -325,7 +325,7 @@ TITLES = {
     "incomplete": "incomplete: shard 2 of 3 left nothing; 1 more is not there; 0 of 4 cases of 2 operators failed; 4 pass; from 1 of 3 shards",
     "broken": "error: the only job has no run; no case was judged",
     "known": "pass: 1 of 2 cases of 2 operators failed, known already; 1 pass",
-    "hostile": "fail: 2 of 5 cases of 3 operators failed, 1 of them known already; 1 pass, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; 1 operator slower, accepted; from 1 of 2 shards",
+    "hostile": "fail: 2 of 5 cases of 3 operators failed, 1 of them known already; 1 pass, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; 1 operator slower, accepted; from 1 of 2 shards; 1 fixed since the baseline",
 }
 
 

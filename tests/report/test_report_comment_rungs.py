@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_notation import ended, judged, ran
-from publication_notation import EVERY, HEAD, failing, hostile, many, publication
+from publication_notation import EVERY, HEAD, failing, hostile, key, many, publication
 from report_notation import GOOD, run_document
 
 from opsdebug_ci.model.publication import Publication, RunLinks
@@ -35,7 +35,10 @@ LARGE = {
     "5,000 failures": many,
     "one name of 100,000 characters": lambda: many(1, "x" * 100_000),
     "long statements": lambda: many(300, "{}" + "<" * 500),
-    "characters that grow": lambda: hostile(DOLLARS),
+    "characters that grow": lambda: replace(hostile(DOLLARS), fixed=()),
+    "5,000 failures fixed": lambda: replace(
+        failing(), fixed=tuple(key(f"{number}{DOLLARS}", DOLLARS) for number in range(5_000))
+    ),
     "many reasons to skip": lambda: publication(
         run_document([judged(ended("skipped", reason="<" * 5_000 + str(i)), operator=f"op{i}") for i in range(300)]),
         "inconclusive",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
 from opsdebug_ci.model.document import RUN_SCHEMA, PlanFacts, RunDocument
 from opsdebug_ci.model.finding import Finding
 from opsdebug_ci.model.gating import case_key, failing, possible_endings
-from opsdebug_ci.model.judgement import Group
+from opsdebug_ci.model.judgement import Group, RecordedFailure
 from opsdebug_ci.model.shard import SHARD_SCHEMA, ShardDocument
 from opsdebug_ci.model.speed import SpeedVerdict
 from opsdebug_ci.model.vocabulary import Stage, Verdict
@@ -88,6 +88,7 @@ def _run(run: RunDocument) -> Iterator[str]:
         yield "a hash of its run is none"
     if run.plan is not None:
         yield from _plan(run.plan, run)
+    yield from _recorded(run.recorded)
     yield from _cases(run)
     yield from _groups(run)
     yield from _slower(run)
@@ -101,6 +102,15 @@ def _plan(plan: PlanFacts, run: RunDocument) -> Iterator[str]:
         yield "the id of its plan is none"
     if not len(run.observations) <= plan.mine <= plan.cases:
         yield f"it has {len(run.observations):,} cases of {plan.mine:,}, of {plan.cases:,} planned"
+
+
+def _recorded(failures: Sequence[RecordedFailure]) -> Iterator[str]:
+    for each in failures:
+        hashed = _FINGERPRINT.fullmatch(each.fingerprint) and _HASH.fullmatch(each.commit)
+        if not hashed or not each.cases or not all(map(_CASE.fullmatch, each.cases)):
+            yield f"what it says is recorded as {each.fingerprint[:40]!a} is none"
+    if len({each.fingerprint for each in failures}) < len(failures):
+        yield "what it says is recorded is there twice"
 
 
 def _cases(run: RunDocument) -> Iterator[str]:

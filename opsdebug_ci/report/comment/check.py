@@ -6,6 +6,7 @@ from opsdebug_ci.model.publication import Publication
 from opsdebug_ci.report.comment.headline import ACCEPTED, counts
 from opsdebug_ci.report.comment.lacking import lacking_words
 from opsdebug_ci.report.comment.ladder import rungs
+from opsdebug_ci.report.comment.since_push import fixed_words
 
 TITLE_LIMIT = 255
 """Characters of a title: as many as a column of its kind usually holds; GitHub names no limit."""
@@ -14,7 +15,7 @@ TITLE_LIMIT = 255
 def check_title(publication: Publication) -> str:
     """`incomplete: shard 2 of 3 left nothing; 0 of 900 cases of 24 operators failed; 900 pass`: our own words and
     numbers, in one line."""
-    clauses = filter(None, (lacking_words(publication), counts(publication)))
+    clauses = filter(None, (lacking_words(publication), counts(publication), fixed_words(publication)))
     return f"{publication.conclusion}: {'; '.join(clauses)}"[:TITLE_LIMIT]
 
 

@@ -7,6 +7,7 @@ are wrong, those that are slower; before any count. The counts alone are free of
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.publication import Conclusion, Publication, ShardState
@@ -16,9 +17,10 @@ from opsdebug_ci.report.comment.brief import CUT
 from opsdebug_ci.report.comment.failures import new_groups
 from opsdebug_ci.report.comment.lacking import lacking_sentence
 from opsdebug_ci.report.comment.leading import leading_failure
-from opsdebug_ci.report.comment.names import listed, name
+from opsdebug_ci.report.comment.names import listed, name, with_causes
 from opsdebug_ci.report.comment.places import commit_link
 from opsdebug_ci.report.comment.regressions import waiting_regressions
+from opsdebug_ci.report.comment.since_push import fixed_words
 from opsdebug_ci.report.escape import md_text
 from opsdebug_ci.report.figures import counted
 
@@ -74,9 +76,8 @@ def _wrong(publication: Publication) -> list[str]:
     groups = () if document is None else document.summary.groups
     new = () if document is None else new_groups(document)
     if new and document is not None:
-        others = f"; and {_operators(new[1:])}" if new[1:] else ""
         idle = "; nothing of it gates" if publication.conclusion is Conclusion.PASS else ""
-        return [f"{leading_failure(document, new[0])}{others}{idle}"]
+        return [f"{leading_failure(document, new[0])}{_beside(new[0], new[1:])}{idle}"]
     if groups and publication.conclusion is Conclusion.FAIL:
         return [f"{_operators(groups)} still {'fails' if len(_named(groups)) == 1 else 'fail'}, as was known"]
     return []
@@ -110,18 +111,27 @@ def _nothing(publication: Publication) -> str:
     if publication.conclusion is Conclusion.INCONCLUSIVE:
         return "it cannot be said whether the operators are right"
     known = 0 if document is None else len(document.summary.groups)
-    return f"nothing new is wrong, {counted(known, 'cause')} known already" if known else "nothing is wrong"
+    found = f"nothing new is wrong, {counted(known, 'cause')} known already" if known else "nothing is wrong"
+    return "; ".join(filter(None, (found, fixed_words(publication))))
 
 
-def _operators(groups: tuple[Group, ...]) -> str:
+def _beside(lead: Group, rest: Sequence[Group]) -> str:
+    """What else is wrong: more of the operator that is told, then others by name."""
+    more = sum(group.operator == lead.operator for group in rest)
+    others = [group for group in rest if group.operator != lead.operator]
+    words = [
+        *([f"{counted(more, 'more cause')} in it"] if more else []),
+        *([_operators(others)] if others else []),
+    ]
+    return "".join(f"; and {word}" for word in words)
+
+
+def _operators(groups: Sequence[Group]) -> str:
     """`softmax (tail_mask)`: with its causes where the operator has few."""
-    causes: dict[str, dict[str, None]] = {}  # in one pass: a stranger's run may have thousands
-    for group in groups:
-        causes.setdefault(group.operator, {})[str(group.cause)] = None
-    return listed([f"{name(operator)} ({listed(list(found))})" for operator, found in causes.items()], OTHERS_NAMED)
+    return with_causes(((group.operator, str(group.cause)) for group in groups), OTHERS_NAMED)
 
 
-def _named(groups: tuple[Group, ...]) -> tuple[str, ...]:
+def _named(groups: Sequence[Group]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(group.operator for group in groups))
 
 

@@ -22,7 +22,7 @@ from opsdebug_ci.report.comment.footer import footer
 from opsdebug_ci.report.comment.headline import verdict_block
 from opsdebug_ci.report.comment.regressions import regression_blocks, speed_blocks
 from opsdebug_ci.report.comment.shards import missing_blocks
-from opsdebug_ci.report.comment.since_push import change_blocks
+from opsdebug_ci.report.comment.since_push import change_blocks, fixed_blocks
 from opsdebug_ci.report.comment.unsettled import skipped_blocks, unsettled_blocks
 
 FORMS = (EVERYTHING, OPEN, URGENT, replace(URGENT, entries=3))
@@ -71,6 +71,7 @@ def _blocks(publication: Publication, amount: Amount) -> list[str]:
         verdict_block(publication),
         *doubt_blocks(publication),
         *change_blocks(publication, amount),
+        *fixed_blocks(publication, amount),
         *failure_blocks(publication, amount),
         *regression_blocks(publication, amount),
         *speed_blocks(publication, amount),

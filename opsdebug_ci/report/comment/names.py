@@ -5,9 +5,9 @@ Decides how many are named and how long each may be.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from opsdebug_ci.model.publication import FailureKey
 from opsdebug_ci.report.escape import md_text
 
 NAMED = 3
@@ -31,6 +31,22 @@ def listed(words: Sequence[str], most: int = NAMED) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def with_cause(key: FailureKey) -> str:
-    """`softmax (tail_mask)`."""
-    return f"{name(key.operator)} ({md_text(key.cause, NAME_LIMIT)})"
+def with_causes(failures: Iterable[tuple[str, str]], most: int = NAMED) -> str:
+    """`gelu (hang), softmax (tail_mask and 2 x exception) and 3 more`: each operator once, what is left out by failure.
+
+    Args:
+        failures: operator and cause of each.
+        most: operators that are named.
+    """
+    causes: dict[str, Counter[str]] = {}  # in one pass: a stranger's run may have thousands
+    for operator, cause in failures:
+        causes.setdefault(operator, Counter())[cause] += 1
+    named = list(causes.items())[:most]
+    hidden = sum(found.total() for found in list(causes.values())[most:])
+    words = [f"{name(operator)} ({listed([_times(*each) for each in found.items()])})" for operator, found in named]
+    return f"{', '.join(words)} and {hidden:,} more" if hidden else listed(words, most)
+
+
+def _times(cause: str, count: int) -> str:
+    times = f"{count:,} x " if count > 1 else ""
+    return f"{times}{md_text(cause, NAME_LIMIT)}"

@@ -1,7 +1,8 @@
 """Whether a comment is worth the notification it sends.
 
 Decides about creating one; a comment that is there is kept up to date by the bot. A first run that finds nothing says
-nothing, under every policy: the check says it.
+nothing, under every policy: the check says it. One that fixes what failed at the baseline asks nothing of anybody, so
+only whoever wants to hear of every change is told of it by a comment; the check tells everybody.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _fails(publication: Publication) -> bool:
 def _differs(publication: Publication) -> bool:
     """Something is other than at the baseline or the last push, without gating."""
     changes, document = publication.changes, publication.document
-    fixed = changes is not None and bool(changes.fixed)
+    fixed = bool(publication.fixed) or (changes is not None and bool(changes.fixed))
     if document is None:
         return fixed
     run = None if document.performance is None else document.performance.comparison
