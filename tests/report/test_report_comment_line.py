@@ -15,6 +15,7 @@ from report_notation import BAD, GOOD, run_document
 from opsdebug_ci.model.publication import Conclusion, Publication
 from opsdebug_ci.report.comment import check_title, rungs
 from opsdebug_ci.report.comment.brief import brief
+from opsdebug_ci.report.comment.names import with_causes
 
 VISIBLE = 300
 """Characters of the line as it is seen."""
@@ -28,13 +29,14 @@ def line(told: Publication) -> str:
     return text.replace("\u200b", "").partition(" at c0ffee1: ")[2].strip()
 
 
-def failing(statement: str, *dtypes: str, operator: str = "layer_norm", others: int = 0) -> Publication:
-    """One cause in these dtypes, with that statement; then so many other operators that raise."""
+def failing(statement: str, *dtypes: str, operator: str = "layer_norm", others: int = 0, more: int = 0) -> Publication:
+    """One cause in these dtypes, with that statement; so many more of the same operator; then others that raise."""
     cases = [judged(ran(BAD), operator=operator, dtype=dtype, seed=seed) for dtype in dtypes for seed in (0, 1)]
     document = run_document([*cases, *(judged(raised(), operator=f"op{i}") for i in range(others))])
     lead, *rest = document.summary.groups
     assert lead.operator == operator
-    groups = (replace(lead, statement=statement), *rest)
+    same = (replace(lead, fingerprint=f"v2:{number}") for number in range(more))
+    groups = (replace(lead, statement=statement), *same, *rest)
     return publication(replace(document, summary=replace(document.summary, groups=groups)), "fail")
 
 
@@ -51,6 +53,11 @@ def failing(statement: str, *dtypes: str, operator: str = "layer_norm", others: 
             failing("a", "float16", others=4),
             "layer_norm float16: a; and op0 (exception), op1 (exception) and 2 more.",
         ),
+        (
+            failing("a", "float16", others=1, more=2),
+            "layer_norm float16: a; and 2 more causes in it; and op0 (exception).",
+        ),
+        (failing("a", "float16", more=1), "layer_norm float16: a; and 1 more cause in it."),
         (replace(failing("a", "float16"), conclusion=Conclusion.PASS), "layer_norm float16: a; nothing of it gates."),
         (
             publication(with_known(run_document([judged(ran(BAD))]), "softmax"), "fail"),
@@ -81,6 +88,24 @@ def test_the_line_is_short_and_inert(statement, operator, others):
 
 def test_thousands_of_causes_make_no_longer_line():
     assert len(line(many())) < VISIBLE
+
+
+@pytest.mark.parametrize(
+    ("failures", "words"),
+    [
+        ("gelu:hang", "gelu (hang)"),
+        ("gelu:hang softmax:exception", "gelu (hang) and softmax (exception)"),
+        ("gelu:hang gelu:exception", "gelu (hang and exception)"),
+        ("gelu:hang gelu:hang gelu:exception", "gelu (2 x hang and exception)"),
+        ("gelu:hang softmax:hang gelu:exception", "gelu (hang and exception) and softmax (hang)"),
+        ("a:x b:x c:x c:y d:x d:y e:x", "a (x), b (x), c (x and y) and 3 more"),
+        ("a:v a:w a:x a:y a:y", "a (v, w, x and 2 more)"),
+        ("a:x b:x c:x d:x", "a (x), b (x), c (x) and 1 more"),
+    ],
+)
+def test_each_operator_is_named_once_and_no_failure_is_lost_from_the_count(failures, words):
+    pairs = [tuple(failure.split(":")) for failure in failures.split()]
+    assert with_causes(pairs) == words
 
 
 NO_RUN = "[stages] has a key `stge`; wanted one of `smoke`, `full`; next: correct it"

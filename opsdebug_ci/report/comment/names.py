@@ -41,12 +41,16 @@ def with_causes(failures: Iterable[tuple[str, str]], most: int = NAMED) -> str:
     causes: dict[str, Counter[str]] = {}  # in one pass: a stranger's run may have thousands
     for operator, cause in failures:
         causes.setdefault(operator, Counter())[cause] += 1
-    named = list(causes.items())[:most]
-    hidden = sum(found.total() for found in list(causes.values())[most:])
-    words = [f"{name(operator)} ({listed([_times(*each) for each in found.items()])})" for operator, found in named]
-    return f"{', '.join(words)} and {hidden:,} more" if hidden else listed(words, most)
+    words = [(f"{name(operator)} ({_causes(found)})", found.total()) for operator, found in causes.items()]
+    return _few(words, most)
 
 
-def _times(cause: str, count: int) -> str:
-    times = f"{count:,} x " if count > 1 else ""
-    return f"{times}{md_text(cause, NAME_LIMIT)}"
+def _causes(found: Counter[str]) -> str:
+    each = [(f"{count:,} x {cause}" if count > 1 else cause, count) for cause, count in found.items()]
+    return _few([(md_text(words, NAME_LIMIT), count) for words, count in each], NAMED)
+
+
+def _few(words: Sequence[tuple[str, int]], most: int) -> str:
+    """The first of them; of the rest, how many failures they stand for."""
+    shown, hidden = [word for word, _ in words[:most]], sum(count for _, count in words[most:])
+    return f"{', '.join(shown)} and {hidden:,} more" if hidden else listed(shown, most)
