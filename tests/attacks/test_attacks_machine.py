@@ -14,8 +14,10 @@ from attack_documents import run_document
 from attack_list import attack, twin
 from hostile_job import ROOT, obeyed, read_outputs
 
-_FOLDERS = ("action", "publication", "judge", "github", "report")  # of what is imported, and of what that imports
-sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in _FOLDERS]
+# what is imported, and what that imports
+sys.path[:0] = [
+    str(Path(__file__).parents[1] / folder) for folder in ("action", "publication", "judge", "github", "report")
+]
 
 from test_action_bootstrap import SetUp
 
