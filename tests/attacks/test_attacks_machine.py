@@ -14,10 +14,11 @@ from attack_documents import run_document
 from attack_list import attack, twin
 from hostile_job import ROOT, obeyed, read_outputs
 
-# what is imported, and what that imports
-sys.path[:0] = [
-    str(Path(__file__).parents[1] / folder) for folder in ("action", "publication", "judge", "github", "report")
-]
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "github"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "judge"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "publication"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "action"))
 
 from test_action_bootstrap import SetUp
 
