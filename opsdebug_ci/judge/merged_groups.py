@@ -113,12 +113,13 @@ def _one(parts: Sequence[_Part]) -> Group:
     every = (lead, *others)
     kept = next((group for group in every if group.bundle is not None), lead)
     known = all(group.known for group in every)
+    shared = frozenset(lead.separators).intersection(*(group.separators for group in others))
     return replace(
         lead,
         count=sum(group.count for group in every),
         cases=_once(group.cases for group in every)[:LISTED],
         why="",
-        separators=tuple(each for each in lead.separators if all(each in group.separators for group in others)),
+        separators=tuple(each for each in lead.separators if each in shared),
         umbrella=any(group.umbrella for group in every),
         bundle=kept.bundle,
         replay=kept.replay,

@@ -114,6 +114,7 @@ def _united(runs: Sequence[RunDocument]) -> RunDocument:
         return _summarised(runs[0], runs)
     first = runs[0]
     speed = [run.performance for run in runs if run.performance is not None]
+    unchanged = frozenset(first.unchanged).intersection(*(run.unchanged for run in runs))
     united = replace(
         first,
         run=replace(first.run, duration_ns=max(run.run.duration_ns for run in runs)),
@@ -123,7 +124,7 @@ def _united(runs: Sequence[RunDocument]) -> RunDocument:
         recorded=_agreed(runs),
         regressions=_once(run.regressions for run in runs),
         unavailable=_once(run.unavailable for run in runs),
-        unchanged=tuple(name for name in first.unchanged if all(name in run.unchanged for run in runs)),
+        unchanged=tuple(name for name in first.unchanged if name in unchanged),
         notes=_once(run.notes for run in runs),
         sources=_once(run.sources for run in runs),
         performance=merged_speed(speed),

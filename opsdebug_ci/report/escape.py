@@ -13,6 +13,9 @@ from opsdebug_ci.model.visible_text import visible
 TEXT_LIMIT = 200
 """Characters of an untrusted string that are shown, before escaping."""
 
+LOOKED_AT = 16
+"""Characters that are looked at for each that may be kept: hidden ones take no room, and a text may have a million."""
+
 _ANSI = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 _APART = "\u200b"
 """A zero-width space: a reader does not see it, and GitHub's search for mentions, issues and addresses stops there.
@@ -49,10 +52,13 @@ more often a number."""
 
 def plain(text: str, limit: int | None = None) -> str:
     """One line of visible characters: no controls, escapes, bidirectional or zero-width ones; cut at `limit`."""
-    unescaped = _ANSI.sub("", text)
+    looked_at = text if limit is None else text[: LOOKED_AT * limit]
+    unescaped = _ANSI.sub("", looked_at)
     spaced = " ".join(unescaped.split())
     line = " ".join(visible(spaced).split())
-    return line if limit is None or len(line) <= limit else line[: limit - 1] + "…"
+    if limit is None or (len(line) <= limit and looked_at == text):
+        return line
+    return line[: limit - 1] + "…"
 
 
 def md_text(text: str, limit: int = TEXT_LIMIT) -> str:

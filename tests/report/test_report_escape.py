@@ -62,6 +62,11 @@ def test_attack_is_inert(name):
     assert md_text(text) == markdown
 
 
+def test_what_hides_behind_many_characters_that_cannot_be_seen_is_not_looked_for():
+    assert plain("x" + "\u200b" * 1_000_000 + "y", 10) == "x…"
+    assert plain("\u200b" * 100 + "xy", 10) == "xy"
+
+
 def test_long_name_is_cut():
     assert md_text("x" * 100_000) == "x" * 199 + "…"
     assert md_text("x" * 200) == "x" * 200

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from opsdebug_ci.report.escape import md_prose, plain
+from opsdebug_ci.report.escape import LOOKED_AT, md_prose, plain
 
 _END = re.compile(r"[.!?](?=\s+[A-Z`]|$)|;? next: ")
 """Of a first sentence; what to do next is told further below."""
@@ -26,7 +26,7 @@ def brief(text: str, limit: int) -> str:
         text: anything.
         limit: characters kept, before escaping.
     """
-    line = plain(text)
+    line = plain(text, LOOKED_AT * limit)
     end = _END.search(line)
     line = line if end is None else line[: end.start()]
     if len(line) > limit:
