@@ -27,17 +27,17 @@ def test_one_of_everything():
 
 - **softmax**: `unknown`, blames the operator, 2 cases  
   `out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that)  
-  for example &#91;B=1,S=4,H=8 float16 contiguous normal seed=0 cpu&#93;; mismatch in out0; 2 cases in float16  
+  for example &#91;B=1,S=4,H=8 float16 contiguous normal seed=0 cpu&#93;; in common: mismatch in out0  
   Reproduce: `opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous`
 
 - **gelu**: `exception`, blames the operator, 1 case  
   the operator raised ValueError: bad shape (at ops.py:7 softmax)  
-  for example &#91;B=2 float32 contiguous normal seed=0 cpu&#93;; exception:ValueError, in `softmax ops.py`; 1 case in float32  
+  for example &#91;B=2 float32 contiguous normal seed=0 cpu&#93;  
   Reproduce: `opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 
 - **scan**: `hang`, blames the operator, 1 case  
   did not finish within the time limit in phase function  
-  for example &#91;N=5 float32 contiguous normal seed=0 cpu&#93;; timeout; 1 case in float32  
+  for example &#91;N=5 float32 contiguous normal seed=0 cpu&#93;  
   Reproduce: `opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 
 #### Not settled

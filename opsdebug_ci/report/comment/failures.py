@@ -79,7 +79,11 @@ def _cause(document: RunDocument, group: Group, *, fetched: bool) -> str:
 
 def _facts(group: Group) -> tuple[str, ...]:
     """Where it fails; where that is not known, what its failures have in common."""
-    return rollup.group_where(group)[:FACTS_SHOWN] or ((group.why,) if group.why else ())
+    where = rollup.group_where(group)[:FACTS_SHOWN]
+    if where or group.count == 1 or not group.why:
+        return where
+    shared, _, _ = group.why.partition("; ")  # behind it: how many cases, and what was merged
+    return (f"in common: {shared}",)
 
 
 def _unseen(hidden: int) -> list[str]:

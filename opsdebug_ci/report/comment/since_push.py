@@ -43,5 +43,9 @@ def change_blocks(publication: Publication, amount: Amount) -> list[str]:
         if keys
     ]
     at = commit_link(publication.links, changes.since)
-    push = f"the last push, {at}" if at else "the last push"
+    push = f"{_PUSH}, {at}" if at else _PUSH
     return ["\n".join([f"Since {push}:", "", *lines])] if lines else []
+
+
+_PUSH = "the last push judged whole"
+"""There may be newer ones, of which a shard is missing."""
