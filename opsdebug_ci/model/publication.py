@@ -127,6 +127,10 @@ class Changes:
     still: tuple[FailureKey, ...] = ()
     """Failures that were there already."""
 
+    doubtful: tuple[FailureKey, ...] = ()
+    """Failures that are new, or were there and known: the baseline cannot be read now, and what was known then is not
+    remembered."""
+
     unjudged: tuple[FailureKey, ...] = ()
     """Failures of operators that were not judged this time, so that nothing is said of them."""
 
@@ -174,10 +178,13 @@ class ReportedHead:
     whole: bool = True
     """Every failure is listed or among `unlisted`; if not, none can be called new."""
 
+    known: tuple[str, ...] | None = None
+    """Digests of failures that were there and known at the baseline; None: that is not remembered."""
+
     def had(self, fingerprint: str) -> bool:
         """A failure of that fingerprint was there, or may have been; if not, it is new."""
         listed = any(failure.fingerprint == fingerprint for failure in self.failures)
-        return listed or not self.whole or failure_digest(fingerprint) in self.unlisted
+        return listed or not self.whole or failure_digest(fingerprint) in (*self.unlisted, *(self.known or ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

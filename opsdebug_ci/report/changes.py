@@ -8,6 +8,8 @@ which push the last one was, whether it was reported whole, and how much of it f
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.publication import Changes, FailureKey, ReportedHead, failure_digest
@@ -17,12 +19,17 @@ from opsdebug_ci.report.escape import plain
 NAME_KEPT = 80
 """Characters of an operator's name that are remembered."""
 
+MOST_KNOWN = 300
+"""Known failures that are remembered, by digest: 40 bits each of two commits take 4,000 characters at most, half of the
+comment's memory."""
+
 _JUDGED = (Verdict.PASS, *FAILING_VERDICTS)
 _OPEN = (Verdict.INCONCLUSIVE, Verdict.ERROR)
 
 
 def reported_head(commit: str, document: RunDocument | None) -> ReportedHead:
-    """What is remembered of a push: failures not known at the baseline, and operators that became slower.
+    """What is remembered of a push: failures not known at the baseline, and operators that became slower; of the known
+    ones, that they were there, since the baseline may not be readable at the next push.
 
     What was merged into a failure is remembered too: where it shows by itself in the next push, it is not new.
 
@@ -39,7 +46,14 @@ def reported_head(commit: str, document: RunDocument | None) -> ReportedHead:
         failures=tuple(_key(group) for group in new),
         regressed=tuple(_name(operator) for operator in document.regressions),
         unlisted=tuple(sorted(map(failure_digest, merged))),
+        known=_known(document),
     )
+
+
+def _known(document: RunDocument) -> tuple[str, ...] | None:
+    groups = (group for group in document.summary.groups if group.known)
+    digests = {failure_digest(name) for group in groups for name in (group.fingerprint, *group.members)}
+    return tuple(sorted(digests)) if len(digests) <= MOST_KNOWN else None
 
 
 def changes_since(before: ReportedHead | None, document: RunDocument, *, complete: bool) -> Changes | None:
@@ -59,11 +73,15 @@ def changes_since(before: ReportedHead | None, document: RunDocument, *, complet
     there = {fingerprint for group in groups for fingerprint in (group.fingerprint, *group.members)}
     gone = [key for key in before.failures if key.fingerprint not in there]
     told = _told(document) if complete and _judged_whole(document) else frozenset()
+    new = tuple(_key(group) for group in groups if not group.known and not _was_there(group, before))
+    sure = before.known is not None or not document.baseline_doubt
+    known_then = tuple(_key(group) for group in groups if not group.known and _was_known(group, before))
     return Changes(
         since=before.commit,
-        new=tuple(_key(group) for group in groups if not group.known and not _was_there(group, before)),
+        new=new if sure else (),
+        doubtful=() if sure else new,
         fixed=tuple(key for key in gone if key.operator in told),
-        still=tuple(key for key in before.failures if key.fingerprint in there),
+        still=(*(key for key in before.failures if key.fingerprint in there), *known_then),
         unjudged=tuple(key for key in gone if key.operator not in told),
     )
 
@@ -100,6 +118,14 @@ def fixed_since_baseline(document: RunDocument, *, complete: bool) -> tuple[Fail
 def _was_there(group: Group, before: ReportedHead) -> bool:
     """A merged group is new only if none of what was merged into it was there by itself."""
     return any(before.had(fingerprint) for fingerprint in (group.fingerprint, *group.members))
+
+
+def _was_known(group: Group, before: ReportedHead) -> bool:
+    """It was there and known, and neither it nor a part of it was there as a new one."""
+    names = (group.fingerprint, *group.members)
+    others = replace(before, known=None)
+    digests = frozenset(before.known or ())
+    return any(failure_digest(name) in digests for name in names) and not any(map(others.had, names))
 
 
 def _judged_whole(document: RunDocument) -> bool:

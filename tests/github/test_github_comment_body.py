@@ -22,7 +22,7 @@ from opsdebug_ci.github.bot.body import (
     marker_line,
     visible_hash,
 )
-from opsdebug_ci.model.publication import AcceptedRegression, CommentState
+from opsdebug_ci.model.publication import AcceptedRegression, CommentState, failure_digest
 
 MARKER = "<!-- opsdebug-ci:v1 id=default -->"
 
@@ -194,6 +194,25 @@ def test_any_memory_comes_back_or_is_known_to_be_less(failures: list[object], ot
     assert kept is not None
     assert all(kept.head.had(one.fingerprint) for one in whole.head.failures)
     assert kept.head.had(other) or all(one.fingerprint != other for one in whole.head.failures)
+
+
+def test_what_was_known_is_given_up_before_what_was_new() -> None:
+    many = tuple(failure(f"v2:{number:016x}", f"operator {number * 7919:x}") for number in range(200))
+    digests, others = (tuple(sorted(failure_digest(f"{k}{number}") for number in range(300))) for k in "kp")
+    full = state("5.1", head=replace(head("a", many), known=digests), previous=replace(head("b", many), known=others))
+    found = decode_state(f"{MARKER}\n{encode_state(full)}\n")
+    assert found is not None and found.head.whole and found.head.known is None
+    assert all(found.head.had(one.fingerprint) for one in many)
+    small = replace(full, head=replace(full.head, failures=many[:20]), previous=None)
+    found = decode_state(f"{MARKER}\n{encode_state(small)}\n")
+    assert found == small and found.head.had("k299") and not found.head.had("k300")
+
+
+def test_a_state_of_before_remembers_nothing_known() -> None:
+    older = json.loads(in_json())
+    del older["head"]["known"]
+    found = decode_state(hidden_json(json.dumps(older)))
+    assert found is not None and found.head.known is None
 
 
 def test_the_hash_is_of_what_is_seen() -> None:

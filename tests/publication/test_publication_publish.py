@@ -71,6 +71,21 @@ def test_a_change_that_mends_the_baseline_is_told_so(policy: CommentPolicy, comm
         assert "fixed" not in told.summary
 
 
+def test_what_was_known_at_the_last_push_is_not_new_though_the_store_cannot_be_read_now() -> None:
+    with scene() as here:
+        here.publish(here.run("gelu:wrong softmax:fail", known=known("softmax:fail")))
+        assert "known already" in here.body
+
+        here.push()
+        run = here.run("", but=(1,))
+        (shard,) = divided(cases("gelu:wrong softmax:fail erf:fail"), 1)
+        unread = replace(shard.run, baseline_doubt="1 file of the store cannot be read")
+        here.upload(run, here.claimed(replace(shard, run=unread), run))
+        here.publish(run)
+        assert "- 1 new: erf (exception)\n" in here.body
+        assert "- 2 still there: gelu (unknown) and softmax (exception)\n" in here.body
+
+
 def test_the_same_run_again_changes_nothing() -> None:
     with scene() as here:
         run = here.run("softmax:wrong")

@@ -10,8 +10,8 @@ from report_notation import GOOD, run_document
 
 from opsdebug_ci.model import RecordedFailure, RunDocument
 from opsdebug_ci.model.document import PlanFacts
-from opsdebug_ci.model.publication import Changes, ReportedHead
-from opsdebug_ci.report.changes import changes_since, fixed_since_baseline, reported_head
+from opsdebug_ci.model.publication import Changes, ReportedHead, failure_digest
+from opsdebug_ci.report.changes import MOST_KNOWN, changes_since, fixed_since_baseline, reported_head
 
 BEFORE, NOW = "b" * 40, "c" * 40
 
@@ -72,7 +72,45 @@ def test_a_run_that_left_cases_out_fixes_nothing():
 def test_what_the_baseline_knows_is_neither_new_nor_remembered():
     document = known(push("add"))
     assert since(push(passing="add"), document) == ""
-    assert reported_head(NOW, document) == ReportedHead(commit=NOW, failures=(), regressed=())
+    digests = tuple(failure_digest(group.fingerprint) for group in document.summary.groups)
+    assert reported_head(NOW, document) == ReportedHead(commit=NOW, failures=(), regressed=(), known=digests)
+
+
+def doubted(document: RunDocument) -> RunDocument:
+    """The store could not be read."""
+    return replace(document, baseline_doubt="1 file of the store cannot be read")
+
+
+def test_what_was_known_then_is_not_new_where_the_store_cannot_be_read_now():
+    before = known(push("add", passing="gelu"))
+    assert since(before, push("add gelu")) == "new gelu; still add"
+    assert since(before, doubted(push("add gelu"))) == "new gelu; still add"
+    joined = replace(push("gelu").summary.groups[0], members=tuple(g.fingerprint for g in before.summary.groups))
+    now = push("gelu")
+    assert since(before, doubted(replace(now, summary=replace(now.summary, groups=(joined,))))) == "still gelu"
+
+
+def test_where_it_is_not_remembered_nothing_is_called_new():
+    before = replace(reported_head(BEFORE, known(push("add"))), known=None)
+    changes = changes_since(before, doubted(push("add gelu")), complete=True)
+    assert told(changes) == "" and [key.operator for key in changes.doubtful] == ["add", "gelu"]
+    sure = changes_since(before, push("gelu"), complete=True)
+    assert told(sure) == "new gelu" and sure.doubtful == ()
+
+
+def test_what_was_new_then_and_is_known_now_is_still_there_once():
+    assert since(push("add"), known(push("add"))) == "still add"
+    both = replace(reported_head(BEFORE, push("add")), known=(failure_digest("v2:other"),))
+    assert told(changes_since(both, doubted(push("add")), complete=True)) == "still add"
+
+
+def test_more_than_there_is_room_for_is_not_remembered():
+    document = known(push("add"))
+    (group,) = document.summary.groups
+    many = tuple(replace(group, fingerprint=f"v2:{number}", members=()) for number in range(MOST_KNOWN + 1))
+    for groups, remembered in ((many, None), (many[:-1], MOST_KNOWN)):
+        head = reported_head(NOW, replace(document, summary=replace(document.summary, groups=groups)))
+        assert (None if head.known is None else len(head.known)) == remembered
 
 
 def test_a_failure_that_joined_another_is_still_there():

@@ -143,11 +143,18 @@ def ever_smaller(state: CommentState) -> Iterator[CommentState]:
     known = replace(state, accepted=tuple(_short(accepted) for accepted in state.accepted))
     failures = sum(len(head.failures) + len(head.unlisted) for head in (known.head, known.previous) if head is not None)
     for most in _LISTED if failures <= MOST_REMEMBERED else ():
-        yield replace(known, head=_listing(known.head, most), previous=_maybe_listing(known.previous, most))
+        for kept in (known, _without_known(known)):
+            yield replace(kept, head=_listing(kept.head, most), previous=_maybe_listing(kept.previous, most))
     forgetful = replace(known, head=_forgetting(known.head), previous=None)
     yield forgetful
     yield replace(forgetful, accepted=tuple(replace(accepted, reason="") for accepted in known.accepted))
     yield replace(forgetful, accepted=(), workflow="")
+
+
+def _without_known(state: CommentState) -> CommentState:
+    """`state` without what was known at the baseline: that is missed only where the baseline cannot be read."""
+    previous = None if state.previous is None else replace(state.previous, known=None)
+    return replace(state, head=replace(state.head, known=None), previous=previous)
 
 
 def _short(accepted: AcceptedRegression) -> AcceptedRegression:
@@ -172,4 +179,4 @@ def _fits(failure: FailureKey) -> bool:
 
 def _forgetting(head: ReportedHead) -> ReportedHead:
     """`head` without anything that grows. Nothing can be called new against it."""
-    return replace(head, failures=(), regressed=(), unlisted=(), whole=False)
+    return replace(head, failures=(), regressed=(), unlisted=(), whole=False, known=None)

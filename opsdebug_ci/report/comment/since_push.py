@@ -32,6 +32,7 @@ def change_blocks(publication: Publication, amount: Amount) -> list[str]:
         return []
     kinds = {
         "new": changes.new,
+        "new, or known then": changes.doubtful,
         "fixed": changes.fixed,
         "still there": changes.still,
         "not judged this time": changes.unjudged,
