@@ -101,7 +101,7 @@ def command(project: Project) -> subprocess.Popen[str]:
 def whole_run(project: Project) -> dict[str, Any]:
     """The document of the command, which is to end by itself with a failing gate."""
     process = command(project)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=280)
     assert process.returncode == 1
     document: dict[str, Any] = json.loads(out)
     return document
@@ -138,7 +138,7 @@ def held(project: Project) -> Iterator[subprocess.Popen[str]]:
     hold.touch()
     process = command(project)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 280
         while not reached.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert reached.exists(), "the case that is to hang was never reached"
