@@ -29,6 +29,9 @@ REASONS_SHOWN = 2
 ALARMING = (SpeedVerdict.REGRESSED, SpeedVerdict.INCONCLUSIVE)
 """Verdicts whose operators a comment lists openly; the others are folded."""
 
+MORE_TIME = "It had too little time: `budget` in the configuration gives it more."
+"""What to do where operators could not be told within it."""
+
 LINE_LIMIT = 400
 """Characters of a line in markdown: a sentence with names and numbers."""
 
@@ -70,6 +73,7 @@ def untold_blocks(performance: PerformanceDocument, most: int) -> list[str]:
     doubts = [] if run is None else compare.doubt_lines(run)
     return [
         *_listing(compare.TITLES[SpeedVerdict.INCONCLUSIVE], untold, most),
+        *([MORE_TIME] if untold and run is not None and not run.complete else []),
         *_listing("contaminated:", doubts, most),
     ]
 

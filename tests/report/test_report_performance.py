@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from report_notation import demo
 from speed_notation import REGRESSED, compared, compared_run
 
@@ -161,3 +162,12 @@ def test_a_name_cannot_write_markdown() -> None:
 
 def test_performance_survives_json() -> None:
     assert decode(encode(run())) == run()
+
+
+@pytest.mark.parametrize("verdict", ["inconclusive", "same"])
+@pytest.mark.parametrize("complete", [False, True])
+def test_what_gives_speed_more_time_is_said_where_that_would_tell(verdict: str, complete: bool):
+    compared_now = compared_run(compared(f"gelu N=64 {verdict} +4 [-12, 22] x8"), complete=complete)
+    shown = markdown(run(PerformanceDocument(comparison=compared_now)))
+    said = "It had too little time: `budget` in the configuration gives it more." in shown
+    assert said == (verdict == "inconclusive" and not complete)
