@@ -23,6 +23,7 @@ from report_scene import FORK, JOB, MARKER, NUMBER, REPOSITORY, Impatience, Scen
 
 from opsdebug_ci.github.api.client import Limits
 from opsdebug_ci.github.bot.body import compose
+from opsdebug_ci.github.bot.commit_checks import origin_of
 from opsdebug_ci.model.publication import CommentState, ReportedHead
 from opsdebug_ci.model.published import PublishedDocument
 
@@ -218,6 +219,22 @@ def test_what_claims_a_later_run_is_replaced(claims: dict[str, object], scene: S
     (ours,) = scene.ours()
     assert "- **gelu**: `tail_mask`" in ours.body
     assert "all is well" not in ours.body
+
+
+@attack("A14")
+@pytest.mark.parametrize("number", [0, 1, 999_999])
+def test_a_check_of_another_app_silences_nothing_and_vouches_for_nothing(number: int, scene: Scene) -> None:
+    """It calls itself ours, of a later run; nobody but its app may change it, and so it is not ours."""
+    source = scene.server.state.repositories[FORK].id
+    origin = origin_of(".github/workflows/opsdebug.yml", "pull_request", source)
+    scene.server.check(
+        REPOSITORY, "opsdebug smoke", HEAD, app="another-app", external_id=f"opsdebug/default/smoke/{number}/1/{origin}"
+    )
+    scene.upload(failing())
+    told = scene.publish()
+    assert (told.exit_code, told.comment, told.notes) == (1, "created", ())
+    theirs, ours = scene.server.checks_of(REPOSITORY, HEAD)
+    assert (theirs.app, theirs.conclusion, ours.conclusion) == ("another-app", "success", "failure")
 
 
 @twin("A14")

@@ -118,10 +118,8 @@ def _next_step(verb: str, path: str, status: int, said: str) -> str:
         return "pass a token that is valid: this one is wrong or has expired (the one of a job ends with the job)"
     if status == 403:
         closed = next((step for words, step in _CLOSED.items() if words in said), "")
-        if closed:
-            return closed
         line = f"add `{permission}` to `permissions:` of the job; " if permission else ""
-        return f"{line}{_FORK}"
+        return closed or f"{line}{_FORK}"
     if status in (404, 410):
         need = f", and the job needs `{permission}`" if permission else ""
         return f"look whether it is still there under that name{need}: GitHub hides what a token may not see"

@@ -18,7 +18,7 @@ from opsdebug_ci.errors import GithubAmbiguousError, GithubError, GithubRefusedE
 from opsdebug_ci.github.api.interface import Api
 from opsdebug_ci.github.api.records import CheckRun
 from opsdebug_ci.github.bot.check_output import BATCH, Annotations, CheckAnnotation, Output, output_of
-from opsdebug_ci.github.bot.commit_checks import CheckIdentity, CommitChecks, read_identity, told
+from opsdebug_ci.github.bot.commit_checks import CheckIdentity, CommitChecks, read_identity, same_app, told
 from opsdebug_ci.model.publication import Conclusion
 from opsdebug_ci.model.shard import DEFAULT_SUITE
 from opsdebug_ci.model.vocabulary import Stage
@@ -68,7 +68,7 @@ def open_check(api: Api, repository: str, head_commit: str, name: str, *, extern
         details_url: where a reader finds more; empty: nowhere.
 
     Returns:
-        The check; `superseded` where a later run or attempt already speaks for the commit, and then it sends nothing.
+        The check; `superseded` where a later run or attempt already speaks for the commit, and then it says nothing.
 
     Raises:
         GithubRefusedError: it may not be opened; the caller says it elsewhere.
@@ -84,13 +84,14 @@ def open_check(api: Api, repository: str, head_commit: str, name: str, *, extern
         "output": {"title": OPENED[0], "summary": OPENED[1]},
         **({"details_url": details_url} if details_url else {}),
     }
-    ours = commit.ours(identity)
+    ours = commit.without_others(commit.ours(identity), identity)
     if ours and max(known.order for known, _ in ours) > identity.order:
         return Check(commit, ours[-1][1], identity, superseded=True)
     taken = commit.take(ours[-1][1], opening) if ours and _may_be_taken(*ours[-1], identity) else None
-    before = ours[-1][1].output if ours else None
+    run = taken or commit.open(opening, identity)
+    before = next((check.output for _, check in reversed(ours) if same_app(check, run)), None)
     title = "" if before is None else before.title or ""
-    return Check(commit, taken or commit.open(opening, identity), identity, before=title)
+    return Check(commit, run, identity, before=title)
 
 
 def _may_be_taken(known: CheckIdentity, check: CheckRun, identity: CheckIdentity) -> bool:

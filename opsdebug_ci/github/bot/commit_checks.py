@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opsdebug_ci.errors import GithubAmbiguousError, GithubRefusedError
@@ -81,6 +81,19 @@ def told(check: CheckRun) -> int:
     return 0 if check.output is None else check.output.annotations_count
 
 
+Identified = tuple[CheckIdentity, CheckRun]
+"""A check and of which run it says that it is."""
+
+
+def same_app(one: CheckRun, other: CheckRun) -> bool:
+    """Both are of one app."""
+    return _app(one) == _app(other)
+
+
+def _app(check: CheckRun) -> str:
+    return "" if check.app is None else check.app.slug
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitChecks:
     """Checks of one name on one commit."""
@@ -97,7 +110,7 @@ class CommitChecks:
     name: str
     """Of the checks."""
 
-    def ours(self, identity: CheckIdentity) -> list[tuple[CheckIdentity, CheckRun]]:
+    def ours(self, identity: CheckIdentity) -> list[Identified]:
         """Those of the same suite, stage and origin, the one that GitHub shows last: it shows the newest."""
         found = self.api.pages(
             f"/repos/{self.repository}/commits/{self.commit}/check-runs",
@@ -121,6 +134,15 @@ class CommitChecks:
             if refusal.status not in _NOT_OURS:
                 raise
             return None
+
+    def without_others(self, found: Sequence[Identified], than: CheckIdentity) -> list[Identified]:
+        """`found` without those of apps that we are not, where one of theirs claims a later run than ours.
+
+        Whose a check is, only trying to change it tells: here to what it is.
+        """
+        later = {_app(check): check for known, check in found if known.order > than.order}
+        others = {app for app, check in later.items() if self.take(check, {"external_id": check.external_id}) is None}
+        return [(known, check) for known, check in found if _app(check) not in others]
 
     def change(self, check: CheckRun, body: Mapping[str, object]) -> CheckRun:
         """`check` as `body` says."""
