@@ -123,6 +123,7 @@ def _one(parts: Sequence[_Part]) -> Group:
         umbrella=any(group.umbrella for group in every),
         bundle=kept.bundle,
         replay=kept.replay,
+        smallest=kept.smallest,
         members=_once(group.members for group in every),
         known=known,
         since=next((group.since for group in every if group.since), "") if known else "",

@@ -98,6 +98,10 @@ class Group:
     since: str = ""
     """Nearest commit at which it is recorded, full hash; empty: it is not known, or there is no such commit."""
 
+    smallest: str = ""
+    """Dims and dtype of the case in `bundle`, e.g. `M=7, N=250, float16`, where it is one that the failures were shrunk
+    to; empty: it is one of `cases`, or was recorded by an older version."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OlderFailure:

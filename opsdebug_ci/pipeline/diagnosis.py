@@ -239,11 +239,17 @@ def _smaller(fingerprint: str, shrunk: ShrunkFailure | None) -> FailedCase | Non
 
 
 def _told(found: Group, shrunk: ShrunkFailure | None, bundles: Mapping[str, str]) -> Group:
-    smallest = found.cases[0] if shrunk is None else shrunk.judgement.case.id
-    bundle = bundles.get(smallest) or bundles.get(found.cases[0])
+    mine = None if shrunk is None else bundles.get(shrunk.judgement.case.id)
+    bundle = mine or bundles.get(found.cases[0])
     return replace(
         found,
         bundle=bundle,
         replay=None if bundle is None else f"opsdebug replay {bundle[:HASH_DIGITS]}",
         boundary=None if shrunk is None else shrunk.boundary,
+        smallest="" if shrunk is None or shrunk.minimised_from is None or mine is None else _sizes(shrunk),
     )
+
+
+def _sizes(shrunk: ShrunkFailure) -> str:
+    case = shrunk.judgement.case
+    return ", ".join([*(f"{dim}={size}" for dim, size in case.dims.items()), str(case.dtype)])

@@ -58,7 +58,7 @@ def bundles_in(directory: Path) -> list[Path]:
 def test_nothing_is_asked_or_written_unless_wanted(project: Project) -> None:
     document = verified(project, None)
     (group,) = document.summary.groups
-    assert (group.boundary, group.bundle, group.replay) == (None, None, None)
+    assert (group.boundary, group.bundle, group.replay, group.smallest) == (None, None, None, "")
     assert not (project.directory / ".opsdebug").exists()
 
 
@@ -69,7 +69,7 @@ def test_a_failure_is_shrunk_and_both_cases_are_kept_once(project: Project) -> N
     assert group.boundary == "fails at N=129, passes at N=128"
     kept = {path.name.removesuffix(".opsbundle"): read_bundle(path) for path in bundles_in(project.directory)}
     assert group.bundle in kept
-    assert group.replay == f"opsdebug replay {group.bundle[:12]}"
+    assert (group.replay, group.smallest) == (f"opsdebug replay {group.bundle[:12]}", "N=129, float32")
     smallest = kept[group.bundle].manifest
     assert (dict(smallest.case.dims), smallest.nearest_passing.dims) == ({"N": 129}, {"N": 128})
     # the case that failed in the run has a bundle of its own, and knows of no other

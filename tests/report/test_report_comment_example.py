@@ -58,6 +58,33 @@ def test_the_case_that_is_shown_is_the_one_that_is_seen_again(bundles, group, ag
     assert told(document(*bundles, group=group))[-1] == f"Reproduce: {again}"
 
 
+@pytest.mark.parametrize(
+    ("bundles", "group", "again"),
+    [
+        (
+            (FIRST, SECOND),
+            SHRUNK,
+            "Reproduce: `opsdebug replay a1a1a1a1a1a1`; smallest case, M=7, N=250, float16: "
+            "`opsdebug replay c3c3c3c3c3c3`",
+        ),
+        ((None, None), SHRUNK, "Reproduce at M=7, N=250, float16: `opsdebug replay c3c3c3c3c3c3`"),
+        ((FIRST, SECOND), FIRST, "Reproduce: `opsdebug replay a1a1a1a1a1a1`"),
+        ((None, None), None, f"Reproduce: {RUN.format(0)}"),
+    ],
+)
+def test_the_smallest_case_is_told_by_its_sizes(bundles, group, again):
+    run = document(*bundles, group=group)
+    found = replace(run.summary.groups[0], smallest="M=7, N=250, float16")
+    assert told(replace(run, summary=replace(run.summary, groups=(found,))))[-1] == again
+
+
+def test_sizes_that_are_none_are_inert_and_short():
+    run = document(FIRST, SECOND)
+    found = replace(run.summary.groups[0], smallest="@org <b>\n`x` " + "y" * 1_000)
+    (line,) = told(replace(run, summary=replace(run.summary, groups=(found,))))[-1:]
+    assert len(line) < 400 and "<b>" not in line and "@org" not in line
+
+
 def test_the_example_is_the_case_whose_statement_is_shown():
     for number, seed, own in ((0, "seed=0", "a1a1a1a1a1a1"), (1, "seed=1", "b2b2b2b2b2b2")):
         run = document(FIRST, SECOND, statement=number)

@@ -240,6 +240,7 @@ def full_document() -> RunDocument:
         replay="opsdebug replay abababababab",
         known=True,
         since="b" * 40,
+        smallest="N=5, float16",
     )
     return RunDocument(
         schema="opsdebug.run/1",

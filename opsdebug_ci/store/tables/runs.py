@@ -79,6 +79,7 @@ GROUP = pa.struct(
         ("identity", IDENTITY),
         ("known", FLAG),
         ("since", TEXT),
+        ("smallest", TEXT),
     ]
 )
 """Model value `Group`; what stands behind `statement` is null in rows of older programs."""
