@@ -144,9 +144,9 @@ def _case_problems(case: Case) -> Iterator[str]:
 
 def _blob_problems(manifest: BundleManifest, blobs: Mapping[str, memoryview]) -> Iterator[str]:
     sizes = {} if manifest.inputs is None else {entry.sha256: entry.size_bytes for entry in manifest.inputs.storages}
-    for missing in set(manifest.stored) - set(blobs):
+    for missing in sorted(set(manifest.stored) - set(blobs)):
         yield f"storage {missing[:16]} is missing; wanted every one that `stored` names"
-    for extra in set(blobs) - set(manifest.stored):
+    for extra in sorted(set(blobs) - set(manifest.stored)):
         yield f"storage {extra[:16]} is one that `stored` does not name; wanted no others"
     if len(set(manifest.stored)) != len(manifest.stored):
         yield "`stored` names a storage twice"
