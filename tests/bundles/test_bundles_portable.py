@@ -15,7 +15,7 @@ from opsdebug_ci.model import Blame, Cause, Finding
     [
         ("at /opt/py/lib/python3.11/site-packages/torch/f.py:3", "at .../site-packages/torch/f.py:3"),
         ("at /opt/my env/lib/python3.11/site-packages/torch/f.py:3", "at .../site-packages/torch/f.py:3"),
-        ("at /home/ü x/lib/python3.11/json/decoder.py:3", "at .../python3.11/json/decoder.py:3"),
+        ("at /srv/ü x/lib/python3.11/json/decoder.py:3", "at .../python3.11/json/decoder.py:3"),
         ('File "/opt/a b c d e/lib/python3.11/site-packages/t.py"', 'File ".../site-packages/t.py"'),
         ("at /opt/my env/lib/python3.11/site-packages/opsdebug_ci/worker/a.py:3", "at .../opsdebug_ci/worker/a.py:3"),
         ("see file:///opt/py/site-packages/t.py", "see .../site-packages/t.py"),

@@ -33,7 +33,7 @@ HERE = Portability(ROOT)
         ),
         # blanks, quotation marks, other systems, addresses, other alphabets
         ("at /opt/my python/lib/python3.11/site-packages/torch/f.py:28", "at site-packages/torch/f.py:28"),
-        ("at /Users/J. van Doe/Library/Application Support/v/lib/site-packages/a", "at site-packages/a"),
+        ("at /srv/J. van Doe/Library/Application Support/v/lib/site-packages/a", "at site-packages/a"),
         (r"at C:\Program Files\Python 3.12\Lib\site-packages\torch\f.py:28", r"at site-packages\torch\f.py:28"),
         (r"in 'C:\\Users\\Jane Doe\\v\\Lib\\site-packages\\a.pyd'", r"in 'site-packages\\a.pyd'"),
         (r"at \\server\build share\py\Lib\site-packages\a.py", r"at site-packages\a.py"),
@@ -41,7 +41,7 @@ HERE = Portability(ROOT)
         ("in `/opt/q r s t u/lib/site-packages/t.py`", "in `site-packages/t.py`"),
         ("see file:///opt/my%20python/lib/site-packages/t.py", "see site-packages/t.py"),
         ("see file:///C:/Program Files/py/Lib/site-packages/t.py", "see site-packages/t.py"),
-        ("at /home/jürgen/große 名前/lib/python3.11/site-packages/t.py:1", "at site-packages/t.py:1"),
+        ("at /srv/jürgen/große 名前/lib/python3.11/site-packages/t.py:1", "at site-packages/t.py:1"),
         ("see file:///home/runner/work/k/k/a/b.py, or b", "see a/b.py, or b"),
         # two paths, and words between them
         ("/etc/a b and /opt/c d/lib/site-packages/t.py", "/etc/a b and site-packages/t.py"),
