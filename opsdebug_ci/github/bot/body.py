@@ -39,6 +39,9 @@ _NAME_LIMIT = 300
 _REASON_LIMIT = 200
 """Characters of a reason that are remembered: as many as are shown."""
 
+_INSTANT_LIMIT = 40
+"""Characters of an instant: with microseconds and its distance from UTC it has 32."""
+
 _LISTED = (200, 100, 50, 20, 5, 0)
 """Failures of one commit that are remembered in full: the first that fits."""
 
@@ -121,19 +124,19 @@ def _line(state: CommentState) -> str:
 
 def _is_sound(state: CommentState) -> bool:
     numbers = (state.ci_run, state.run_number, state.attempt)
-    ends = (accepted.until for accepted in state.accepted)
+    instants = (state.reported_at or None, *(accepted.until for accepted in state.accepted))
     return (
         state.version == STATE_VERSION
         and state.stage in _STAGES
         and all(0 <= number <= _LARGEST for number in numbers)
-        and all(end is None or _is_instant(end) for end in ends)
+        and all(instant is None or _is_instant(instant) for instant in instants)
     )
 
 
 def _is_instant(text: str) -> bool:
-    """As we write one: ISO 8601, with its distance from UTC."""
+    """As we write one: ISO 8601, with its distance from UTC, and no more digits than it needs."""
     try:
-        return datetime.fromisoformat(text).tzinfo is not None
+        return len(text) <= _INSTANT_LIMIT and datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
 
