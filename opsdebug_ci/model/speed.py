@@ -158,6 +158,12 @@ class Effect:
     launches: int
     """Launches per arm."""
 
+    @property
+    def shown(self) -> bool:
+        """It moved by more than what would have shown, and the interval does not hold that it did not move."""
+        least = 1 + self.detectable
+        return (self.low > 1 and self.ratio >= least) or (self.high < 1 and self.ratio * least <= 1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:

@@ -52,7 +52,7 @@ def statement(
         return f"slower for certain, but by less than counts ({share(threshold)}, 0.2 us): {moved}"
     if verdict is SpeedVerdict.SAME:
         return f"same: {moved}; {share(effect.detectable)} slower would have shown"
-    if confirm is None and effect.detectable <= threshold:
+    if confirm is None and (effect.shown or effect.detectable <= threshold):
         return f"not confirmed for want of time: {moved}"
     return f"too noisy: {moved}; only {share(effect.detectable)} slower would have shown"
 

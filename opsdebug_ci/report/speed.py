@@ -92,6 +92,14 @@ def by_operator(comparisons: Sequence[Comparison], verdict: SpeedVerdict) -> tup
     return tuple(sorted(grouped, key=lambda one: (-_ratio(one.worst), one.worst.case.operator)))
 
 
+def unsettled(run: ComparisonRun) -> int:
+    """Operators that are not called slower, and of which a case could not be told."""
+    found = {
+        verdict: {one.case.operator for one in run.comparisons if one.verdict is verdict} for verdict in SpeedVerdict
+    }
+    return len(found[SpeedVerdict.INCONCLUSIVE] - found[SpeedVerdict.REGRESSED])
+
+
 def conclusion(run: ComparisonRun) -> str:
     """A comparison in one sentence: the worst verdict, the operator that lost most, its interval."""
     if not run.comparisons:
@@ -158,7 +166,7 @@ def others(group: OperatorVerdict) -> str:
 
 def _unclear(one: Comparison, effect: Effect) -> str:
     """Why a comparison could not tell: noise, time, or a run that cannot be believed."""
-    if effect.detectable > one.threshold:
+    if effect.detectable > one.threshold and not (one.confirm is None and effect.shown):
         return f"; only {detectable(effect)} slower or more would have shown"
     return "; not confirmed for want of time" if one.confirm is None else "; not believed in this run"
 

@@ -64,3 +64,24 @@ def test_what_was_not_confirmed_says_so() -> None:
         SpeedVerdict.INCONCLUSIVE, "base", screen=found, confirm=None, threshold=0.1, base_ns=1e5, head_ns=1.11e5
     )
     assert said == "not confirmed for want of time: +11 % [8, 14] against base, 100 us -> 111 us"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "detectable", "noisy"),
+    [
+        (13.85, 12.95, 15.65, 0.128, False),
+        (0.4, 0.3, 0.5, 0.128, False),
+        (1.04, 0.88, 1.22, 0.18, True),
+        (1.3, 0.95, 1.7, 0.18, True),
+        (1.15, 1.02, 1.3, 0.18, True),
+        (0.9, 0.85, 0.95, 0.18, True),
+    ],
+)
+def test_what_moved_by_more_than_shows_is_not_called_noisy(
+    ratio: float, low: float, high: float, detectable: float, noisy: bool
+) -> None:
+    found = effect(ratio, low, high, detectable)
+    said = statement(
+        SpeedVerdict.INCONCLUSIVE, "base", screen=found, confirm=None, threshold=0.1, base_ns=1e5, head_ns=1.11e5
+    )
+    assert said.startswith("too noisy: " if noisy else "not confirmed for want of time: ")

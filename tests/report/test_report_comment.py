@@ -25,7 +25,7 @@ def test_new_causes_a_known_one_a_regression_a_push_before_it():
         comment("failing")
         == """\
 **opsdebug smoke: fail** at [`c0ffee1`](https://github.example/acme/kernels/commit/c0ffee1000000000000000000000000000000000): **softmax** float16: 12 of 16,384 elements (0.0732 %) are wrong; worst at &#91;3, 17&#93;: got 1.25, wanted 1, allowed 0.001 (error 250 x that); and gelu (exception); layer_norm became slower, which needs a person.  
-4 of 10 cases of 7 operators failed, 1 of them known already; 3 pass, 1 error, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; from 2 shards.
+4 of 10 cases of 7 operators failed, 1 of them known already; 3 pass, 1 error, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; speed of 1 operator not settled; from 2 shards.
 
 Since the last push judged whole, [`beef123`](https://github.example/acme/kernels/commit/beef123000000000000000000000000000000000):
 
@@ -143,7 +143,7 @@ def test_a_regression_with_a_persons_word():
         comment("accepted")
         == """\
 **opsdebug smoke: accepted** at [`c0ffee1`](https://github.example/acme/kernels/commit/c0ffee1000000000000000000000000000000000): layer_norm became slower, which octocat accepted.  
-0 of 4 cases of 2 operators failed; 4 pass; 1 operator slower, accepted.
+0 of 4 cases of 2 operators failed; 4 pass; 1 operator slower, accepted; speed of 1 operator not settled.
 
 #### Slower, and accepted
 
@@ -319,13 +319,13 @@ def test_failures_nobody_knows_to_be_new_are_not_blamed_on_the_change(baseline):
 
 TITLES = {
     "clean": "pass: 0 of 4 cases of 2 operators failed; 4 pass",
-    "failing": "fail: 4 of 10 cases of 7 operators failed, 1 of them known already; 3 pass, 1 error, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; from 2 shards",
-    "regressed": "regressed: 0 of 4 cases of 2 operators failed; 4 pass; 1 operator slower, needs a person",
-    "accepted": "accepted: 0 of 4 cases of 2 operators failed; 4 pass; 1 operator slower, accepted",
+    "failing": "fail: 4 of 10 cases of 7 operators failed, 1 of them known already; 3 pass, 1 error, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; speed of 1 operator not settled; from 2 shards",
+    "regressed": "regressed: 0 of 4 cases of 2 operators failed; 4 pass; 1 operator slower, needs a person; speed of 1 operator not settled",
+    "accepted": "accepted: 0 of 4 cases of 2 operators failed; 4 pass; 1 operator slower, accepted; speed of 1 operator not settled",
     "incomplete": "incomplete: shard 2 of 3 left nothing; 1 more is not there; 0 of 4 cases of 2 operators failed; 4 pass; from 1 of 3 shards",
     "broken": "error: the only job has no run; no case was judged",
     "known": "pass: 1 of 2 cases of 2 operators failed, known already; 1 pass",
-    "hostile": "fail: 2 of 5 cases of 3 operators failed, 1 of them known already; 1 pass, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; 1 operator slower, accepted; from 1 of 2 shards; 1 fixed since the baseline",
+    "hostile": "fail: 2 of 5 cases of 3 operators failed, 1 of them known already; 1 pass, 1 inconclusive, 1 skipped; 1 operator slower, needs a person; 1 operator slower, accepted; speed of 1 operator not settled; from 1 of 2 shards; 1 fixed since the baseline",
 }
 
 

@@ -52,10 +52,14 @@ def counts(publication: Publication) -> str:
     document, total = publication.document, len(publication.shards)
     waiting, accepted = len(waiting_regressions(publication)), len(publication.accepted)
     taken = sum(shard.state is ShardState.TAKEN for shard in publication.shards)
+    performance = None if document is None else document.performance
+    run = None if performance is None else performance.comparison
+    unsettled = 0 if run is None else speed.unsettled(run)
     clauses = [
         "no case was judged" if document is None else rollup.judged(document),
         *([f"{counted(waiting, 'operator')} slower, needs a person"] if waiting else []),
         *([f"{counted(accepted, 'operator')} {ACCEPTED}"] if accepted else []),
+        *([f"speed of {counted(unsettled, 'operator')} not settled"] if unsettled else []),
         *([f"from {taken} of {total} shards" if taken < total else f"from {total} shards"] if total > 1 else []),
     ]
     return "; ".join(clauses)
