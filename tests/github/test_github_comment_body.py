@@ -124,7 +124,6 @@ NOT_BELIEVED = {
     "NaN": hidden_json(in_json(run_number=float("nan"))),
     "no head": hidden_json(in_json(head=None)),
     "a second of thousands of digits": hidden_json(in_json(reported_at=f"2026-11-30T10:00:00.{'9' * 5_000}+00:00")),
-    "no instant": hidden_json(in_json(reported_at="yesterday")),
     "failures that are none": hidden_json(in_json(head={"commit": "a", "failures": ["x"], "regressed": []})),
     "too long": f"{MARKER}\n<!-- opsdebug-ci:state {'A' * 8193} -->",
 }

@@ -124,12 +124,13 @@ def _line(state: CommentState) -> str:
 
 def _is_sound(state: CommentState) -> bool:
     numbers = (state.ci_run, state.run_number, state.attempt)
-    instants = (state.reported_at or None, *(accepted.until for accepted in state.accepted))
+    ends = (accepted.until for accepted in state.accepted)
     return (
         state.version == STATE_VERSION
         and state.stage in _STAGES
         and all(0 <= number <= _LARGEST for number in numbers)
-        and all(instant is None or _is_instant(instant) for instant in instants)
+        and len(state.reported_at) <= _INSTANT_LIMIT  # what is none is as good as nothing, and has to find room again
+        and all(end is None or _is_instant(end) for end in ends)
     )
 
 
