@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from act_runs import Act, act, exported, git, pip_settings, wheelhouse
@@ -110,7 +111,7 @@ class Repository:
     def run(
         self,
         event: str,
-        payload: Mapping[str, object],
+        payload: Mapping[str, Any],
         workflow: str,
         run: Run,
         *options: str,
@@ -163,12 +164,11 @@ class Repository:
         done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=True)
         return list(json.loads(done.stdout))
 
-    def act(self, event: str, payload: Mapping[str, object], at: Path, workflow: str, run: Run, *options: str) -> Act:
+    def act(self, event: str, payload: Mapping[str, Any], at: Path, workflow: str, run: Run, *options: str) -> Act:
         """A workflow by act, and nothing else."""
         self.acts += 1
         file = self.root / f"event-{self.acts}.json"
-        home = {"full_name": HOME, "default_branch": "main"}
-        file.write_text(json.dumps({**payload, "repository": home}), encoding="utf-8")
+        file.write_text(json.dumps({**payload, **about_repository(event)}), encoding="utf-8")
         token = self.server.token(permissions=permissions(at, workflow), repository=HOME, name=f"{workflow} {run.id}")
         done = act(
             event,
@@ -179,6 +179,7 @@ class Repository:
             variables={
                 **self.variables,
                 **run.variables,
+                **ref_of(event, payload),
                 "GITHUB_REPOSITORY": HOME,
                 "GITHUB_API_URL": self.server.url,
                 "GITHUB_SERVER_URL": self.remote.url,
@@ -190,6 +191,17 @@ class Repository:
         (self.root / f"log-{self.acts}").write_text(done.text, encoding="utf-8")
         assert token not in done.text
         return done
+
+
+def about_repository(event: str) -> dict[str, object]:
+    """What an event says of the repository; that of a schedule need not name it."""
+    return {} if event == "schedule" else {"repository": {"full_name": HOME, "default_branch": "main"}}
+
+
+def ref_of(event: str, payload: Mapping[str, Any]) -> dict[str, str]:
+    """The branch of an event, where act would find another."""
+    refs = {"schedule": "refs/heads/main", "merge_group": payload.get("merge_group", {}).get("head_ref", "")}
+    return {"GITHUB_REF": refs[event]} if event in refs else {}
 
 
 def permissions(at: Path, workflow: str) -> dict[str, str]:

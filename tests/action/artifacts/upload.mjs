@@ -5,8 +5,9 @@ import * as core from "@actions/core";
 
 process.env.GITHUB_SERVER_URL = "https://github.com"; // the client refuses servers that are not GitHub's own
 
+const shown = (path) => readdirSync(path).filter((name) => !name.startsWith("."));
 const filesIn = (path) =>
-  statSync(path).isDirectory() ? readdirSync(path).flatMap((name) => filesIn(join(path, name))) : [path];
+  statSync(path).isDirectory() ? shown(path).flatMap((name) => filesIn(join(path, name))) : [path];
 
 const path = core.getInput("path", { required: true });
 const files = filesIn(path);
