@@ -113,8 +113,7 @@ def write_comment(
         GithubUnreachableError: nobody knows whether it was.
     """
     place = _Place(api=api, repository=repository, number=number, suite=suite, author=author, sound=sound, clock=clock)
-    offer = _offer(suite, rungs, state, limit_bytes)
-    writer = _Writer(place, offer, state, may_create)
+    writer = _Writer(place, _offer(suite, rungs, state, limit_bytes), state, may_create)
     if writer.step(seen).texts and seen.canonical is not None:
         seen = place.look()  # what the caller saw may be old by now, and something newer would be overwritten
     return writer.converge(seen)
