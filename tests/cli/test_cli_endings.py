@@ -19,11 +19,13 @@ from opsdebug_ci.cli import outcome
 from opsdebug_ci.cli.commands import COMMANDS
 from opsdebug_ci.errors import InternalError
 
-
-def heed_signals() -> None:
-    """As started at a terminal, wherever the tests run: `nohup` and jobs in the background hand on what they ignore."""
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
+HEED_SIGNALS = (
+    "import os, signal, sys\n"
+    "for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):\n"
+    "    signal.signal(number, signal.SIG_DFL)\n"
+    "os.execvp(sys.argv[1], sys.argv[1:])"
+)
+"""As started at a terminal, wherever the tests run: `nohup` and jobs in the background hand on what they ignore."""
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
@@ -32,14 +34,13 @@ def test_a_signal_ends_the_command_and_leaves_nothing(number: signal.Signals, co
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     command = subprocess.Popen(
-        [SCRIPT, "run", "hangs", *EVERYDAY],
+        [sys.executable, "-c", HEED_SIGNALS, SCRIPT, "run", "hangs", *EVERYDAY],
         cwd=place,
         env={**surroundings(), "TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=heed_signals,  # noqa: PLW1509 - no other thread is there to hold a lock
     )
     try:
         assert command.stderr is not None

@@ -39,6 +39,11 @@ from opsdebug_ci.store.places.backends import open_store
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-I", "-X", "utf8", "-m", "opsdebug_ci")
 STEP = (sys.executable, "-I", "-X", "utf8", str(ROOT / ".github/action/run.py"))
+HEED_CTRL_C = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])"
+)
+"""As in a job of GitHub's, though the tests may run in the background of a shell."""
+
 BEHIND_S = 3600.0
 
 
@@ -181,7 +186,7 @@ class Repository:
             environ["OPSDEBUG_TOKEN"] = self.scene.token
             words = (*words, "publish", "--json", f"--store={self.store}", f"--workflow={WORKFLOW}", *options)
         return subprocess.Popen(
-            words,
+            [sys.executable, "-c", HEED_CTRL_C, *words],
             cwd=self.place,
             env={**environ, **variables},
             stdout=subprocess.PIPE,

@@ -151,9 +151,10 @@ with duckdb.connect(":memory:") as connection:
 """A process of its own: a test's process may be told to ignore Ctrl-C."""
 
 
-def heed_ctrl_c() -> None:
-    """As at a terminal, though the tests may run in the background of a shell."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+HEED_CTRL_C = (
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp(sys.argv[1], sys.argv[1:])"
+)
+"""As at a terminal, though the tests may run in the background of a shell."""
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -168,11 +169,18 @@ def test_ctrl_c_leaves_no_part_of_an_answer(tmp_path: Path) -> None:
     output = tmp_path / "answer.csv"
     command = [sys.executable, "-m", "opsdebug_ci", "sql", "--store", str(tmp_path / "s"), "--format", "csv"]
     process = subprocess.Popen(
-        [*command, "--output", str(output), "select range from range(1000000000000)"],
+        [
+            sys.executable,
+            "-c",
+            HEED_CTRL_C,
+            *command,
+            "--output",
+            str(output),
+            "select range from range(1000000000000)",
+        ],
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
-        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no other thread is there to hold a lock
     )
     while not any(path.stat().st_size for path in tmp_path.glob(".opsdebug-*")):
         assert process.poll() is None
