@@ -24,8 +24,15 @@ STAGES: tuple[str, ...] = (str(Stage.SMOKE), str(Stage.FULL), str(Stage.REPLAY))
 CHANGED_AUTO = "auto"
 """Take the base of the pull request or merge group from the event."""
 
-SUITE_WORDS = "1 to 64 letters, digits, `.`, `_` or `-`"
+SUITE, SUITE_WORDS = re.compile(r"[A-Za-z0-9._-]{1,64}"), "1 to 64 letters, digits, `.`, `_` or `-`"
 """What `comment-id` may be."""
+
+AUTHOR, AUTHOR_WORDS = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?"), "a login, e.g. `my-app[bot]`"
+"""What `comment-author` may be."""
+
+WORKFLOW = re.compile(r"\.github/workflows/[A-Za-z0-9._-]{1,200}\.ya?ml")
+WORKFLOW_WORDS = "a file, e.g. `.github/workflows/opsdebug.yml`"
+"""What `workflow` may be."""
 
 _POLICIES = tuple(str(policy) for policy in CommentPolicy)
 
@@ -35,11 +42,8 @@ _REVISION = re.compile(r"(?!.*(\.\.|//|@\{))[\w][\w./@+#^~-]{0,249}")
 _OPERATOR = re.compile(r"[\w*?\[][\w.*?\[\]!:/-]{0,199}")
 _SHARD = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
 _SECONDS = re.compile(r"[0-9]{1,7}(\.[0-9]{1,3})?")
-_SUITE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SHARDS = re.compile(r"[1-9][0-9]{0,3}")
 _RUN = re.compile(r"[1-9][0-9]{0,18}")
-_LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}(\[bot\])?")
-_WORKFLOW = re.compile(r"\.github/workflows/[A-Za-z0-9._-]{1,200}\.ya?ml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,11 +166,11 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
         working_directory=value("working-directory", _is_path, "a path") or ".",
         publish=value("publish", _is_switch, "`true` or `false`") == "true",
         comment=_policy(value("comment", _POLICIES.__contains__, f"one of {', '.join(_POLICIES)}")),
-        comment_id=value("comment-id", _SUITE.fullmatch, SUITE_WORDS) or DEFAULT_SUITE,
+        comment_id=value("comment-id", SUITE.fullmatch, SUITE_WORDS) or DEFAULT_SUITE,
         expected_shards=_number(value("expected-shards", _SHARDS.fullmatch, "a number from 1 to 9999")),
         run_id=_number(value("run-id", _RUN.fullmatch, "the number of a run")),
-        comment_author=value("comment-author", _LOGIN.fullmatch, "a login, e.g. `my-app[bot]`"),
-        workflow=value("workflow", _WORKFLOW.fullmatch, "a file, e.g. `.github/workflows/opsdebug.yml`"),
+        comment_author=value("comment-author", AUTHOR.fullmatch, AUTHOR_WORDS),
+        workflow=value("workflow", WORKFLOW.fullmatch, WORKFLOW_WORDS),
     )
     _check(problems)
     return inputs
@@ -186,7 +190,7 @@ def read_part(environ: Mapping[str, str]) -> Part | None:
     suite, shard, stage = (given(environ, name) for name in ("comment-id", "shard", "stage"))
     index, _, count = shard.partition("/") if _is_shard(shard) else ("1", "/", "1")
     return Part(
-        suite=suite if _SUITE.fullmatch(suite) else DEFAULT_SUITE,
+        suite=suite if SUITE.fullmatch(suite) else DEFAULT_SUITE,
         shard=int(index),
         shards=int(count),
         stage=stage if stage in STAGES else STAGES[0],

@@ -14,6 +14,7 @@ from opsdebug_ci.github.api.client import Client, open_client
 from opsdebug_ci.github.api.patience import SystemClock
 from opsdebug_ci.github.bot.instruction import label_instruction
 from opsdebug_ci.github.environment import token_of
+from opsdebug_ci.github.inputs import AUTHOR, AUTHOR_WORDS, SUITE, SUITE_WORDS, WORKFLOW, WORKFLOW_WORDS
 from opsdebug_ci.github.person_event import read_person_request
 from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.pipeline.publication.publish import nothing_said, publish
@@ -26,8 +27,10 @@ def publish_here(request: PublishRequest, world: World) -> PublishedDocument:
     """Publish as this job may.
 
     Raises:
-        UsageError, GithubError, ArtifactError, StoreError: as `publish` and `answer_person` do.
+        UsageError: what is asked cannot be.
+        GithubError, ArtifactError, StoreError: as `publish` and `answer_person` do.
     """
+    _check(request)
     clock = SystemClock()
     api = _client(world.environ)
     person = read_person_request(world.environ)
@@ -46,6 +49,20 @@ def publish_here(request: PublishRequest, world: World) -> PublishedDocument:
     from opsdebug_ci.pipeline.publication.person import answer_person  # noqa: PLC0415 - as the line above says
 
     return answer_person(person, request, api, clock, world)
+
+
+def _check(request: PublishRequest) -> None:
+    problems = [
+        f"`{option}` is {text[:100]!a}; wanted {words}"
+        for option, text, form, words in (
+            ("--id", request.suite, SUITE, SUITE_WORDS),
+            ("--author", request.author or None, AUTHOR, AUTHOR_WORDS),
+            ("--workflow", request.workflow or None, WORKFLOW, WORKFLOW_WORDS),
+        )
+        if text is not None and not form.fullmatch(text)
+    ]
+    if problems:
+        raise UsageError("; ".join(problems), next_step="give what the inputs of the action may be, see docs/action.md")
 
 
 def _client(environ: Mapping[str, str]) -> Client | None:
