@@ -87,7 +87,7 @@ def the_next_commits_are_not_blamed_for_it(home: Repository) -> None:
 def a_pull_request_is_not_blamed_for_it(home: Repository) -> PullRequest:
     told = PullRequest(home=home)
     told.push("    return x * 0.5\n", "    return x * 0.5 + 1.0\n")
-    told.push(WRONG, "    return 1.0 + x + x\n")
+    told.push(WRONG, "    return (x + x) + 1.0\n")
     run = Run(id=131, number=12)
     ran = told.smoke(run)
     assert ran.exit_code == 1, ran.text
