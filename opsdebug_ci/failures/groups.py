@@ -1,7 +1,8 @@
 """Failures that look like one cause, together.
 
 (1) failures with one fingerprint are a bunch; (2) bunches of one cause are a group. Decides how a group is told: its
-representative, the smallest case, because it is the quickest to rerun and to read; why it is one; what separates it.
+representative, the smallest case, because it is the quickest to rerun; the words of the case that says most; why it is
+one; what separates it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from opsdebug_ci.failures.bunch import Bunch, bunches, elements, passing_cases
 from opsdebug_ci.failures.merging import Merged, merge
 from opsdebug_ci.failures.separators import Separator, separators
+from opsdebug_ci.failures.telling import most_telling
 from opsdebug_ci.model import Case, Cause, Group, Identity, Judgement
 
 LISTED = 10
@@ -58,16 +60,16 @@ def _gathered(judgements: Iterable[Judgement]) -> list[_Gathered]:
 def _group(merged: Merged, passing: Mapping[str, Sequence[Case]], place: Mapping[str, int]) -> _Gathered:
     lead = merged.bunches[0]
     failing = _representative_first(merged, place)
-    top = failing[0].findings[0]
+    telling = most_telling(failing)
     cases = [judgement.case for judgement in failing]
     found = separators(cases, passing.get(lead.identity.operator, ()))[:TOLD]
     told = Group(
         fingerprint=lead.fingerprint,
-        cause=top.cause,
+        cause=failing[0].findings[0].cause,
         operator=lead.identity.operator,
         count=len(failing),
-        cases=tuple(case.id for case in cases[:LISTED]),
-        statement=top.statement,
+        cases=_listed([case.id for case in cases], telling.case.id),
+        statement=telling.findings[0].statement,
         why=_why(merged, failing, found),
         separators=tuple(separator.sentence for separator in found),
         umbrella=merged.umbrella,
@@ -75,6 +77,12 @@ def _group(merged: Merged, passing: Mapping[str, Sequence[Case]], place: Mapping
         identity=lead.identity,
     )
     return _Gathered(group=told, cases=tuple(case.id for case in cases))
+
+
+def _listed(cases: Sequence[str], telling: str) -> tuple[str, ...]:
+    """The first ones, and the one whose words are the group's."""
+    first = cases[:LISTED]
+    return tuple(first) if telling in first else (*first[: LISTED - 1], telling)
 
 
 def _representative_first(merged: Merged, place: Mapping[str, int]) -> list[Judgement]:

@@ -38,26 +38,26 @@ PLANTED = {
         "exception",
         "the operator raised ValueError: bad shape (at ops.py:7 softmax)",
     ),
-    "crash": (ended("crashed", process=process()), "crash_segfault", "the process died of SIGSEGV in phase function"),
+    "crash": (ended("crashed", process=process()), "crash_segfault", "the process died of SIGSEGV while the operator ran"),
     "crash in a known line": (
         ended("crashed", process=process(place="ops.py:20")),
         "crash_segfault",
-        "the process died of SIGSEGV in phase function (at ops.py:20)",
+        "the process died of SIGSEGV while the operator ran (at ops.py:20)",
     ),
     "exit": (
         ended("crashed", process=process(signal=None, exit_code=3)),
         "crash_segfault",
-        "the process died of its own exit with status 3 in phase function",
+        "the process died of its own exit with status 3 while the operator ran",
     ),
     "hang": (
         ended("timed_out", process=process(signal=None), reason="20 s"),
         "hang",
-        "did not finish within the time limit in phase function: 20 s",
+        "did not finish within the time limit while the operator ran: 20 s",
     ),
     "hang with its line": (
         ended("timed_out", process=process(signal=None, place="ops.py:7"), reason="20 s"),
         "hang",
-        "did not finish within the time limit in phase function (at ops.py:7): 20 s",
+        "did not finish within the time limit while the operator ran (at ops.py:7): 20 s",
     ),
     "memory limit": (ended("out_of_memory", reason="2 GiB"), "unknown", "ran out of memory: 2 GiB"),
     "wrong dtype": (
@@ -99,7 +99,7 @@ PLANTED = {
     "lost sign of zero": (
         ran(output(rejected=1, classes="-0->+0:1")),
         "denormal_signed_zero",
-        "`out0`: 1 of 100 elements (1 %) are of the wrong class: +0 for -0 (1x, first at [0, 5])",
+        "`out0`: 1 of 100 elements (1 %) is of the wrong class: +0 for -0 (1x, first at [0, 5])",
     ),
     "unwritten": (
         ran(output(), unwritten=1024),

@@ -48,7 +48,7 @@ Since the last push judged whole, [`beef123`](https://github.example/acme/kernel
 <details><summary>1 cause known already, not of this change</summary>
 
 - **scan**: `hang`, blames the operator, 1 case, known since `3fa9c21`  
-  did not finish within the time limit in phase function  
+  did not finish within the time limit while the operator ran  
   for example &#91;N=5 float32 contiguous normal seed=0 cpu&#93;  
   Reproduce: `opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 

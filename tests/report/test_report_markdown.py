@@ -36,7 +36,7 @@ def test_one_of_everything():
   Reproduce: `opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 
 - **scan**: `hang`, blames the operator, 1 case  
-  did not finish within the time limit in phase function  
+  did not finish within the time limit while the operator ran  
   for example &#91;N=5 float32 contiguous normal seed=0 cpu&#93;  
   Reproduce: `opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous`
 

@@ -46,7 +46,7 @@ failures:
      exception:ValueError, in `softmax ops.py`; 1 case in float32
      next: opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous
   3. scan: hang, blames the operator, 1 case, v2:FINGERPRINT
-     did not finish within the time limit in phase function
+     did not finish within the time limit while the operator ran
      timeout; 1 case in float32
      next: opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous
 

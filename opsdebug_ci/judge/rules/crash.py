@@ -8,10 +8,21 @@ from opsdebug_ci.judge.ending import blamed_for_ending, surfaced_later
 from opsdebug_ci.judge.rules.rule import Subject
 from opsdebug_ci.model.finding import EvidenceValue, Finding
 from opsdebug_ci.model.observation import ProcessFacts
-from opsdebug_ci.model.vocabulary import Cause, Status
+from opsdebug_ci.model.vocabulary import Cause, Phase, Status
 
 LOG_LENGTH = 500
 """Last characters of the worker's log kept as evidence."""
+
+
+_WHILE = {
+    Phase.DISCOVER: "while operators were loaded",
+    Phase.INPUTS: "while inputs were made",
+    Phase.FUNCTION: "while the operator ran",
+    Phase.REFERENCE: "while the reference ran",
+    Phase.COMPARE: "while outputs were compared",
+    Phase.PROBE: "while the cause was looked for",
+}
+"""What was going on, in a reader's words."""
 
 
 def crash(subject: Subject) -> Iterator[Finding]:
@@ -34,8 +45,8 @@ def crash(subject: Subject) -> Iterator[Finding]:
 
 
 def phase_text(process: ProcessFacts) -> str:
-    """`in phase function (detail)`."""
-    return f"in phase {process.phase}" + (f" ({process.detail})" if process.detail else "")
+    """`while the operator ran (detail)`."""
+    return _WHILE[process.phase] + (f" ({process.detail})" if process.detail else "")
 
 
 def process_evidence(process: ProcessFacts | None) -> dict[str, EvidenceValue]:

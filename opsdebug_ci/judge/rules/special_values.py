@@ -49,7 +49,8 @@ def _classes(
     listed = ", ".join(
         f"{c.actual} for {c.expected} ({c.count:,}x, first at {index_text(c.first_index)})" for c in found
     )
-    statement = f"`{output.name}`: {share_text(count, output.accuracy.compared)} are of the wrong class: {listed}"
+    share = f"{share_text(count, output.accuracy.compared)} {'is' if count == 1 else 'are'}"
+    statement = f"`{output.name}`: {share} of the wrong class: {listed}"
     yield subject.finding(cause, confidence, statement, _evidence(subject, output, found))
 
 

@@ -5,6 +5,7 @@ Decides which range by where they are. Deliberately silent about NaN that came f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -71,8 +72,8 @@ def _exp(failure: Failure, seen: Sample, finite: torch.Tensor, blown: torch.Tens
         for kept, low, high in sorted(EXP_LIMITS, key=lambda known: known[0] != failure.compute.name):
             if below <= high and above >= low:
                 statement = (
-                    f"infinite or NaN exactly where {name} is beyond {(below + above) / 2:.4g} ({int(blown.sum()):,} "
-                    f"elements): exp overflows {kept}"
+                    f"infinite or NaN where {name} is {above:.4g} or more ({int(blown.sum()):,} elements), finite up "
+                    f"to {below:.4g}: exp overflows {kept} above {math.log(FLOAT_FORMATS[kept].max_finite):.4g}"
                 )
                 evidence: Numbers = {
                     "elements": int(blown.sum()),

@@ -46,40 +46,43 @@ def _direct_softplus(x: torch.Tensor) -> torch.Tensor:
 
 
 _SIBLINGS: dict[str, tuple[tuple[str, Unary], ...]] = {
-    "erf": (("the tanh form of erf", _erf_by_tanh), ("erf by a sigmoid of slope 1.702", _erf_by_sigmoid)),
+    "erf": (
+        ("erf is taken by its tanh form", _erf_by_tanh),
+        ("erf is taken by a sigmoid of slope 1.702", _erf_by_sigmoid),
+    ),
     "gelu": (
-        ("GELU by its tanh form", lambda x: _gelu(x, _erf_by_tanh)),
-        ("GELU by erf", lambda x: _gelu(x, torch.erf)),
-        ("x * sigmoid(1.702 * x) for GELU", lambda x: x * torch.sigmoid(SIGMOID_GELU * x)),
-        ("SiLU for GELU", torch.nn.functional.silu),
-        ("ReLU for GELU", torch.relu),
+        ("GELU is the tanh form, not the one by erf", lambda x: _gelu(x, _erf_by_tanh)),
+        ("GELU is the exact one by erf, not the tanh form", lambda x: _gelu(x, torch.erf)),
+        ("GELU is x * sigmoid(1.702 * x)", lambda x: x * torch.sigmoid(SIGMOID_GELU * x)),
+        ("SiLU is computed, not GELU", torch.nn.functional.silu),
+        ("ReLU is computed, not GELU", torch.relu),
     ),
     "silu": (
-        ("x * hard sigmoid for SiLU", lambda x: x * _hard_sigmoid(x)),
-        ("GELU for SiLU", lambda x: _gelu(x, torch.erf)),
-        ("ReLU for SiLU", torch.relu),
-        ("sigmoid without its factor x", torch.sigmoid),
+        ("SiLU is x * hard sigmoid", lambda x: x * _hard_sigmoid(x)),
+        ("GELU is computed, not SiLU", lambda x: _gelu(x, torch.erf)),
+        ("ReLU is computed, not SiLU", torch.relu),
+        ("the factor x of SiLU is left out", torch.sigmoid),
     ),
     "sigmoid": (
         ("a hard sigmoid of slope 1/6", _hard_sigmoid),
         ("a hard sigmoid of slope 0.2", _old_hard_sigmoid),
-        ("half of 1 + x / (1 + |x|) for a sigmoid", lambda x: 0.5 * (1 + x / (1 + x.abs()))),
+        ("half of 1 + x / (1 + |x|)", lambda x: 0.5 * (1 + x / (1 + x.abs()))),
         ("exp(x) / (1 + exp(x))", lambda x: torch.exp(x) / (1 + torch.exp(x))),
     ),
     "tanh": (
-        ("a hard tanh", lambda x: x.clamp(-1, 1)),
-        ("x / (1 + |x|) for tanh", lambda x: x / (1 + x.abs())),
-        ("tanh as (exp(2x) - 1) / (exp(2x) + 1)", lambda x: (torch.exp(2 * x) - 1) / (torch.exp(2 * x) + 1)),
-        ("a Pade form of tanh", lambda x: x * (27 + x * x) / (27 + 9 * x * x)),
-        ("a clipped Pade form of tanh", lambda x: (x * (27 + x * x) / (27 + 9 * x * x)).clamp(-1, 1)),
+        ("tanh is a hard tanh", lambda x: x.clamp(-1, 1)),
+        ("tanh is x / (1 + |x|)", lambda x: x / (1 + x.abs())),
+        ("tanh is (exp(2x) - 1) / (exp(2x) + 1)", lambda x: (torch.exp(2 * x) - 1) / (torch.exp(2 * x) + 1)),
+        ("tanh is its Pade form", lambda x: x * (27 + x * x) / (27 + 9 * x * x)),
+        ("tanh is its clipped Pade form", lambda x: (x * (27 + x * x) / (27 + 9 * x * x)).clamp(-1, 1)),
     ),
     "softplus": (
-        ("log(1 + exp(x)) without a threshold", _direct_softplus),
-        ("ReLU for softplus", torch.relu),
+        ("softplus is log(1 + exp(x)) without a threshold", _direct_softplus),
+        ("ReLU is computed, not softplus", torch.relu),
     ),
-    "log1p": (("log(1 + x) in single precision", lambda x: torch.log(1 + x.float()).double()),),
-    "expm1": (("exp(x) - 1 in single precision", lambda x: (torch.exp(x.float()) - 1).double()),),
-    "relu": (("a leaky ReLU of slope 0.01", lambda x: torch.where(x > 0, x, 0.01 * x)),),
+    "log1p": (("log1p is log(1 + x) in single precision", lambda x: torch.log(1 + x.float()).double()),),
+    "expm1": (("expm1 is exp(x) - 1 in single precision", lambda x: (torch.exp(x.float()) - 1).double()),),
+    "relu": (("ReLU is a leaky ReLU of slope 0.01", lambda x: torch.where(x > 0, x, 0.01 * x)),),
 }
 """Operation to the forms it is replaced by."""
 
@@ -126,14 +129,17 @@ def activations(call: Call) -> Iterator[Alternative]:
     if call.name == "glu":
         yield from _gates(call, x)
     for phrase, function in _SIBLINGS.get(call.name, ()):
-        yield _alternative(phrase, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,))
+        words = f"the sigmoid is {phrase}" if call.name == "sigmoid" else phrase
+        yield _alternative(words, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,))
     for other, function in _BASES.get(call.name, ()):
-        yield _alternative(f"{other} for {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,))
+        yield _alternative(
+            f"{other} is computed, not {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,)
+        )
     for limit in SATURATIONS if call.name in _ENDS else ():
         yield Alternative(
             name=f"{call.name} at its limits beyond {limit:g}",
             cause=Cause.APPROXIMATION,
-            statement=f"`{call.name}` set to its limits beyond {limit:g}",
+            statement=f"`{call.name}` is set to its limits beyond {limit:g}",
             result=partial(_saturated, call, x, limit),
             also=(Cause.NAN_INF_HANDLING, Cause.WRONG_CONSTANT_EPS),
             weight=0.4,
@@ -143,7 +149,7 @@ def activations(call: Call) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"softplus that is x beyond {threshold:g}",
                 cause=Cause.APPROXIMATION,
-                statement=f"softplus that is x beyond {threshold:g}, not {call.values['threshold']:g}",
+                statement=f"softplus is x beyond {threshold:g}, not {call.values['threshold']:g}",
                 result=partial(call.again, threshold=threshold),
                 also=(Cause.WRONG_DEFAULT, Cause.WRONG_CONSTANT_EPS),
                 weight=0.6,
@@ -153,7 +159,7 @@ def activations(call: Call) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"{call.name} clipped at {limit:g}",
                 cause=Cause.APPROXIMATION,
-                statement=f"`{call.name}` of an argument clipped to [-{limit:g}, {limit:g}]",
+                statement=f"the argument of `{call.name}` is clipped to [-{limit:g}, {limit:g}]",
                 result=partial(lambda limit: call.again(self=x.clamp(-limit, limit)), limit),
                 also=(Cause.NAN_INF_HANDLING,),
                 weight=0.4,
@@ -170,7 +176,7 @@ def _gates(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
         yield Alternative(
             name=f"{phrase} as the gate",
             cause=Cause.APPROXIMATION,
-            statement=f"{phrase} as the gate",
+            statement=f"the gate is {phrase}",
             result=gated,
             also=also,
             weight=0.8,
@@ -178,7 +184,7 @@ def _gates(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     yield Alternative(
         name="the halves of a gated unit exchanged",
         cause=Cause.LAYOUT_PERMUTATION,
-        statement="the halves of a gated unit exchanged",
+        statement="the halves of the gated unit are exchanged",
         result=lambda: gate * torch.sigmoid(value),
         also=(Cause.WRONG_DEFAULT, Cause.WRONG_AXIS),
         weight=0.8,

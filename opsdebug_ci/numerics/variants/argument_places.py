@@ -20,7 +20,7 @@ def broadcast_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iter
     for axis, size in enumerate(value.shape):
         if size > 1:
             yield alternative(
-                f"the first entry of `{name}` along axis {axis} used for all",
+                f"the first entry of `{name}` along axis {axis} is used for all",
                 Cause.BROADCASTING,
                 partial(lambda axis: value.narrow(axis, 0, 1).expand(value.shape).clone(), axis),
                 also=(Cause.STRIDE_VIEW,),
@@ -35,14 +35,14 @@ def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
         return
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
         yield alternative(
-            f"`{name}` read transposed",
+            f"`{name}` is read transposed",
             Cause.LAYOUT_PERMUTATION,
             lambda: value.transpose(-1, -2).clone(),
             also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS),
         )
     if value.ndim >= 2:
         yield alternative(
-            f"`{name}` turned round in its last two axes",
+            f"`{name}` is turned round in its last two axes",
             Cause.LAYOUT_PERMUTATION,
             partial(value.flip, (-1, -2)),
             also=(Cause.WRONG_DEFAULT,),
@@ -64,30 +64,30 @@ Move = tuple[str, Callable[[], torch.Tensor], tuple[Cause, ...]]
 def _along(name: str, value: torch.Tensor, axis: int) -> Iterator[Move]:
     """Moves along one axis."""
     size, elsewhere = value.shape[axis], (Cause.OOB_READ, Cause.TAIL_MASK)
-    yield f"`{name}` reversed along axis {axis}", partial(value.flip, axis), ()
-    yield f"`{name}` read one element late along axis {axis}", partial(value.roll, 1, axis), elsewhere
-    yield f"`{name}` read one element early along axis {axis}", partial(value.roll, -1, axis), elsewhere
+    yield f"`{name}` is reversed along axis {axis}", partial(value.flip, axis), ()
+    yield f"`{name}` is read one element late along axis {axis}", partial(value.roll, 1, axis), elsewhere
+    yield f"`{name}` is read one element early along axis {axis}", partial(value.roll, -1, axis), elsewhere
     for group in range(2, size // 2 + 1) if size <= MOST_GROUPED else ():
         if size % group == 0:
             spread = (Cause.WRONG_AXIS, Cause.STRIDE_VIEW)
             by_block, in_turn = torch.arange(size) // group, torch.arange(size) % group
             yield (
-                f"entry i // {group} of `{name}` for entry i along axis {axis}",
+                f"entry i // {group} of `{name}` is read for entry i along axis {axis}",
                 partial(_picked, value, axis, by_block),
                 spread,
             )
             yield (
-                f"entry i % {group} of `{name}` for entry i along axis {axis}",
+                f"entry i % {group} of `{name}` is read for entry i along axis {axis}",
                 partial(_picked, value, axis, in_turn),
                 spread,
             )
     if size % 2 == 0 and size > 2:
         half, other = size // 2, (Cause.WRONG_AXIS,)
-        yield f"the halves of `{name}` along axis {axis} exchanged", partial(value.roll, half, axis), ()
+        yield f"the halves of `{name}` along axis {axis} are exchanged", partial(value.roll, half, axis), ()
         pairs = partial(_dealt, value, axis, (2, half))
-        yield f"`{name}` along axis {axis} in interleaved pairs for halves", pairs, other
+        yield f"`{name}` is read in interleaved pairs along axis {axis}, not in halves", pairs, other
         halves = partial(_dealt, value, axis, (half, 2))
-        yield f"`{name}` along axis {axis} in halves for interleaved pairs", halves, other
+        yield f"`{name}` is read in halves along axis {axis}, not in interleaved pairs", halves, other
 
 
 def _picked(value: torch.Tensor, axis: int, places: torch.Tensor) -> torch.Tensor:

@@ -19,7 +19,7 @@ def replaced_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
             same = isinstance(held, torch.Tensor) and held.shape == value.shape and held.dtype == value.dtype
             if other != name and same:
                 yield alternative(
-                    f"`{other}` in the place of `{name}`, as if it had been written over it before it was read",
+                    f"`{other}` is read in the place of `{name}`, as if it had been written over it before it was read",
                     Cause.ALIASING_INPLACE,
                     partial(lambda held: held.clone(), held),
                     also=(Cause.LAYOUT_PERMUTATION,),
@@ -29,31 +29,31 @@ def replaced_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
             yield from _parameters(name, value)
         elif value.is_floating_point():
             yield alternative(
-                f"`{name}` with the other sign",
+                f"`{name}` enters with the other sign",
                 Cause.SIGN_FLIP,
                 value.neg,
                 weight=0.5,
             )
             yield alternative(
-                f"zeros in the place of `{name}`", Cause.WRONG_DEFAULT, lambda: torch.zeros_like(value), weight=0.3
+                f"`{name}` enters as zeros", Cause.WRONG_DEFAULT, lambda: torch.zeros_like(value), weight=0.3
             )
             yield alternative(
-                f"ones in the place of `{name}`", Cause.WRONG_DEFAULT, lambda: torch.ones_like(value), weight=0.3
+                f"`{name}` enters as ones", Cause.WRONG_DEFAULT, lambda: torch.ones_like(value), weight=0.3
             )
     elif isinstance(value, (int, float)):
         yield from _parameters(name, value)
     elif value is not None and not isinstance(value, (torch.Tensor, str)):
-        yield alternative(f"`{name}` not given", Cause.WRONG_DEFAULT, lambda: None, weight=0.4)
+        yield alternative(f"`{name}` is ignored", Cause.WRONG_DEFAULT, lambda: None, weight=0.4)
 
 
 def _parameters(name: str, value: Any) -> Iterator[Alternative]:
     """A parameter that does not enter, or enters otherwise."""
     if isinstance(value, bool):
-        yield alternative(f"`{name}` = {not value}", Cause.WRONG_DEFAULT, lambda: not value)
+        yield alternative(f"`{name}` is taken for {not value}", Cause.WRONG_DEFAULT, lambda: not value)
         return
     changes: tuple[tuple[str, Callable[[], Any]], ...] = (
-        (f"0 for `{name}`", lambda: value * 0),
-        (f"1 for `{name}`", lambda: value * 0 + 1),
+        ("0", lambda: value * 0),
+        ("1", lambda: value * 0 + 1),
         (f"-`{name}`", lambda: -value),
         (f"1 - `{name}`", lambda: 1 - value),
         (f"1 / `{name}`", lambda: 1 / value),
@@ -61,7 +61,7 @@ def _parameters(name: str, value: Any) -> Iterator[Alternative]:
     for phrase, result in changes:
         sign = phrase.startswith("-")
         yield alternative(
-            f"{phrase} in its place",
+            f"`{name}` enters as {phrase}",
             Cause.SIGN_FLIP if sign else Cause.WRONG_DEFAULT,
             result,
             also=(Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE),

@@ -21,25 +21,27 @@ def special_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterat
     if not value.is_floating_point():
         if value.dtype is not torch.bool and bool((value < 0).any()):
             yield alternative(
-                f"negative entries of `{name}` taken for 0", Cause.MASK_SEMANTICS, lambda: value.clamp(min=0)
+                f"negative entries of `{name}` are taken for 0", Cause.MASK_SEMANTICS, lambda: value.clamp(min=0)
             )
-            yield alternative(f"negative entries of `{name}` taken for their size", Cause.MASK_SEMANTICS, value.abs)
+            yield alternative(f"negative entries of `{name}` are taken for their size", Cause.MASK_SEMANTICS, value.abs)
         return
     if bool(torch.isnan(value).any()):
         for text, number in (("minus infinity", -math.inf), ("infinity", math.inf), ("0", 0.0)):
             yield alternative(
-                f"NaN in `{name}` taken for {text}",
+                f"NaN in `{name}` is taken for {text}",
                 Cause.NAN_INF_HANDLING,
                 partial(lambda n: torch.nan_to_num(value, nan=n, posinf=math.inf, neginf=-math.inf), number),
             )
     if bool(torch.isinf(value).any()):
         yield alternative(
-            f"infinities in `{name}` made finite", Cause.NAN_INF_HANDLING, lambda: torch.nan_to_num(value, nan=math.nan)
+            f"infinities in `{name}` are made finite",
+            Cause.NAN_INF_HANDLING,
+            lambda: torch.nan_to_num(value, nan=math.nan),
         )
     tiny = torch.finfo(value.dtype).tiny
     if bool(((value != 0) & (value.abs() < tiny)).any()):
         yield alternative(
-            f"subnormals in `{name}` flushed to zero",
+            f"subnormals in `{name}` are flushed to zero",
             Cause.DENORMAL_SIGNED_ZERO,
             lambda: torch.where(value.abs() < tiny, torch.zeros_like(value), value),
         )
@@ -57,7 +59,7 @@ def narrowed_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
     if value.dtype in (torch.float32, torch.float64):
         for text, dtype in FLOAT_CODES.items():
             yield alternative(
-                f"`{name}` rounded to {text} first",
+                f"`{name}` is rounded to {text} first",
                 Cause.LOW_PRECISION_ACCUM,
                 partial(lambda d: value.to(d).to(value.dtype), dtype),
                 also=(Cause.DTYPE_PROMOTION,),
@@ -67,14 +69,14 @@ def narrowed_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
         for dtype in (torch.int8, torch.int16, torch.int32):
             if torch.iinfo(dtype).bits < torch.iinfo(value.dtype).bits:
                 yield alternative(
-                    f"`{name}` cut to {str(dtype).removeprefix('torch.')}",
+                    f"`{name}` is cut to {str(dtype).removeprefix('torch.')}",
                     Cause.INDEX_OVERFLOW,
                     partial(lambda d: value.to(d).to(value.dtype), dtype),
                     also=(Cause.DTYPE_PROMOTION,),
                     weight=0.5,
                 )
         yield alternative(
-            f"`{name}` computed in float32",
+            f"`{name}` is computed with in float32",
             Cause.DTYPE_PROMOTION,
             lambda: value.to(torch.float32).to(value.dtype),
             weight=0.5,

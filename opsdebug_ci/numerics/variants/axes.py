@@ -29,16 +29,18 @@ def axes(call: Call) -> Iterator[Alternative]:
         yield from _other_axis(call)
     if call.name == "roll":
         shifts = call.values["shifts"]
-        yield _order("a roll the other way", lambda: call.again(shifts=[-shift for shift in shifts]))
-        yield _order("no roll", call.values["self"].clone)
+        yield _order("elements are rolled the other way", lambda: call.again(shifts=[-shift for shift in shifts]))
+        yield _order("elements are not rolled", call.values["self"].clone)
     if call.name == "flip":
-        yield _order("no flip", call.values["self"].clone)
+        yield _order("elements are not flipped", call.values["self"].clone)
     if call.name in ("transpose", "t", "permute") and isinstance(call.result, torch.Tensor):
         x = call.values["self"]
         if x.shape == call.result.shape:
-            yield _order("no transpose", x.clone)
+            yield _order("the transpose is left out", x.clone)
         else:
-            yield _order("a reshape for a transpose", lambda: x.reshape(call.result.shape), (Cause.STRIDE_VIEW,))
+            yield _order(
+                "elements are reshaped, not transposed", lambda: x.reshape(call.result.shape), (Cause.STRIDE_VIEW,)
+            )
 
 
 def _interleaved(call: Call) -> Iterator[Alternative]:
@@ -50,7 +52,7 @@ def _interleaved(call: Call) -> Iterator[Alternative]:
             places = torch.arange(size * times, device=x.device) % size
             source = x.select(axis, 0)
             yield alternative(
-                "copies one after the other for copies side by side",
+                "copies stand one after the other, not side by side",
                 Cause.BROADCASTING,
                 partial(lambda s, a, p, shape: s.index_select(a, p).reshape(shape), source, axis - 1, places, x.shape),
                 also=(Cause.WRONG_AXIS, Cause.LAYOUT_PERMUTATION),
@@ -67,7 +69,7 @@ def _repeats(call: Call) -> Iterator[Alternative]:
         if count > 1 and x.shape[axis] > 1:
             rest = [1 if place == axis else other for place, other in enumerate(times)]
             yield alternative(
-                "copies side by side for copies one after the other",
+                "copies stand side by side, not one after the other",
                 Cause.BROADCASTING,
                 partial(lambda a, c, r: x.repeat_interleave(c, a).repeat(r), axis, count, rest),
                 also=(Cause.WRONG_AXIS, Cause.LAYOUT_PERMUTATION),
@@ -85,7 +87,7 @@ def _other_axis(call: Call) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"`{call.name}` along another axis",
                 cause=Cause.WRONG_AXIS,
-                statement=f"`{call.name}` along axis {other}, not {own}",
+                statement=f"`{call.name}` works along axis {other}, not {own}",
                 result=partial(call.again, dim=other),
                 also=(Cause.LAYOUT_PERMUTATION,),
                 weight=0.75,
@@ -96,7 +98,7 @@ def _joins(call: Call) -> Iterator[Alternative]:
     parts, axis = list(call.values["tensors"]), int(call.values.get("dim") or 0)
     if len(parts) < 2:
         return
-    yield _order(f"`{call.name}` in the reverse order", lambda: call.again(tensors=parts[::-1]))
+    yield _order(f"`{call.name}` joins its parts in the reverse order", lambda: call.again(tensors=parts[::-1]))
     ndim = parts[0].ndim + (1 if call.name == "stack" else 0)
     own = normal_axis(axis, ndim)
     for other in range(ndim):
@@ -104,7 +106,7 @@ def _joins(call: Call) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"`{call.name}` along another axis",
                 cause=Cause.LAYOUT_PERMUTATION if call.name == "stack" else Cause.WRONG_AXIS,
-                statement=f"`{call.name}` along axis {other}, not {own}",
+                statement=f"`{call.name}` works along axis {other}, not {own}",
                 result=partial(lambda other: _shaped(call.again(dim=other), call.result), other),
                 also=(Cause.WRONG_AXIS,) if call.name == "stack" else (Cause.LAYOUT_PERMUTATION,),
                 weight=0.7,
@@ -112,9 +114,9 @@ def _joins(call: Call) -> Iterator[Alternative]:
     if len(parts) == 2:
         for position, name in ((0, "first"), (1, "second")):
             yield Alternative(
-                name=f"the {name} part of `{call.name}` with the other sign",
+                name=f"the {name} part of `{call.name}` has the other sign",
                 cause=Cause.SIGN_FLIP,
-                statement=f"the {name} part of `{call.name}` with the other sign",
+                statement=f"the {name} part of `{call.name}` has the other sign",
                 result=partial(
                     lambda position: call.again(
                         tensors=[-part if place == position else part for place, part in enumerate(parts)]
@@ -139,16 +141,18 @@ def _pairs(call: Call) -> Iterator[Alternative]:
         return
     if step == 2:
         yield _order(
-            "halves for interleaved pairs",
+            "halves are taken, not interleaved pairs",
             lambda: x.narrow(axis, length if start else 0, length).clone(),
             (Cause.WRONG_AXIS,),
         )
     elif step == 1:
         index = torch.arange(1 if start else 0, size, 2, device=x.device)
-        yield _order("interleaved pairs for halves", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,))
+        yield _order(
+            "interleaved pairs are taken, not halves", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,)
+        )
     other = 0 if start else (length if step == 1 else 1)
     index = torch.arange(other, size, step, device=x.device)[:length]
-    yield _order("the other half", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,))
+    yield _order("the other half is taken", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,))
 
 
 def _order(phrase: str, result: Callable[[], Any], also: tuple[Cause, ...] = ()) -> Alternative:

@@ -25,7 +25,7 @@ class Alternative:
     """The cause it is evidence of."""
 
     statement: str
-    """What the operator does instead, as the end of `the operator computes ...`."""
+    """What the operator does instead, as a sentence about it: `eps is 0.001, not 1e-06`."""
 
     result: Callable[[], Any]
     """Makes the alternative result; raises when it makes no sense for these values."""
@@ -35,6 +35,10 @@ class Alternative:
 
     weight: float = 0.5
     """Which is tried first, and which wins when two reproduce the output equally well: 0 to 1."""
+
+    counts: tuple[float, float] | None = None
+    """What it divides by, and what the reference divides by: a ratio of the outputs is told as a fraction of them, or
+    its root, where it is measured to be that. None: it is not about a count."""
 
 
 def alternative(

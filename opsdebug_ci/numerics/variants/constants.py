@@ -22,6 +22,9 @@ STRUCTURAL = frozenset(
 SMALL = 0.05
 """Below it an added constant is taken for an eps."""
 
+LARGEST_HEAD = 1 << 16
+"""Width of a head up to which a number is told as a root of it: there are 8 bits to spare above the widest in use."""
+
 DECADES = (-7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
 """Powers of ten an eps is off by."""
 
@@ -41,7 +44,7 @@ def constants(call: Call) -> Iterator[Alternative]:
             yield Alternative(
                 name=text,
                 cause=cause_of(call.name, value, other),
-                statement=text,
+                statement=_sentence(call, value, other),
                 result=partial(lambda name, other: call.again(**{name: other}), name, other),
                 also=(Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8 if abs(value) <= SMALL else 0.6,
@@ -66,7 +69,7 @@ def _outside_the_root(call: Call) -> Iterator[Alternative]:
     yield Alternative(
         name=f"{spelled(eps)} beside the root for {spelled(eps)} inside it",
         cause=Cause.WRONG_CONSTANT_EPS,
-        statement=f"{spelled(eps)} added to the root, not inside it",
+        statement=f"eps {spelled(eps)} is added to the root, not inside it",
         result=outside,
         also=(Cause.WRONG_DEFAULT,),
         weight=0.85,
@@ -100,6 +103,40 @@ def cause_of(name: str, value: float, other: float) -> Cause:
     if abs(value) <= SMALL or name in ("add", "sub"):
         return Cause.WRONG_CONSTANT_EPS
     return Cause.WRONG_DEFAULT
+
+
+def _sentence(call: Call, value: float, other: float) -> str:
+    """`eps is 0.001, not 1e-06`; `the factor 0.125 = 1/sqrt(64) is left out`."""
+    what = _called(call, value)
+    known = f"{spelled(value)}{_root(call, value)}"
+    if other == (1.0 if call.name in ("mul", "div") else 0.0) and isinstance(value, float):
+        return f"{what} {known} is left out" if what == "eps" else f"the {what} {known} is left out"
+    return f"{what if what == 'eps' else f'the {what}'} is {spelled(other)}, not {known}"
+
+
+def _called(call: Call, value: float) -> str:
+    """What a number is to its call."""
+    if call.name in ("add", "clamp_min", "clamp") and isinstance(value, float) and 0 < value <= SMALL:
+        return "eps"
+    return {"mul": "factor", "div": "divisor", "pow": "exponent"}.get(call.name, "constant")
+
+
+def _root(call: Call, value: float) -> str:
+    """` = 1/sqrt(64)`, of a factor or divisor behind a product of matrices, where it is the root of a whole number."""
+    whole = value**-2 if call.name == "mul" and value > 0 else value**2 if call.name == "div" else 0.0
+    if not isinstance(value, float) or not 1 < whole <= LARGEST_HEAD or abs(whole - round(whole)) > 1e-9 * whole:
+        return ""
+    if not _of_products(call):
+        return ""
+    return f" = {'1/' if call.name == 'mul' else ''}sqrt({round(whole)})"
+
+
+def _of_products(call: Call) -> bool:
+    """What the number meets was made by a product of matrices, views between them aside."""
+    made = call.maker(call.values.get("self"))
+    while made is not None and made.name in ("view", "_unsafe_view", "reshape", "expand", "unsqueeze", "squeeze"):
+        made = made.maker(made.values.get("self"))
+    return made is not None and made.name in ("mm", "bmm", "matmul", "baddbmm", "dot", "mv")
 
 
 def _confused(value: float, name: str) -> Iterator[tuple[float, str]]:

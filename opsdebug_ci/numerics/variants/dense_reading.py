@@ -16,7 +16,7 @@ def dense_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
     del others
     if isinstance(value, torch.Tensor) and value.storage_offset() and value.numel():
         yield alternative(
-            f"`{name}` read from the beginning of its storage, without its offset",
+            f"`{name}` is read from the beginning of its storage, without its offset",
             Cause.STRIDE_VIEW,
             lambda: torch.as_strided(value, value.shape, value.stride(), 0).clone(),
             also=(Cause.OOB_READ,),
@@ -25,18 +25,18 @@ def dense_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
     if not isinstance(value, torch.Tensor) or value.is_contiguous() or value.numel() < 2:
         return
     yield alternative(
-        f"`{name}` read as if it were contiguous", Cause.STRIDE_VIEW, lambda: read_dense(value), weight=0.95
+        f"`{name}` is read as if it were contiguous", Cause.STRIDE_VIEW, lambda: read_dense(value), weight=0.95
     )
     if value.ndim >= 2 and value.shape[-1] > 1:
         yield alternative(
-            f"`{name}` read with unit stride along its last axis",
+            f"`{name}` is read with unit stride along its last axis",
             Cause.STRIDE_VIEW,
             lambda: _restrided(value, (*value.stride()[:-1], 1)),
             weight=0.9,
         )
         packed = (value.shape[-1] * value.stride(-1), value.stride(-1))
         yield alternative(
-            f"`{name}` read with rows that follow each other without a gap",
+            f"`{name}` is read with rows that follow each other without a gap",
             Cause.STRIDE_VIEW,
             lambda: _restrided(value, (*value.stride()[:-2], *packed)),
             weight=0.9,

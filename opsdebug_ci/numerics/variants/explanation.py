@@ -11,6 +11,7 @@ import torch
 
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import float_format, is_float_dtype
+from opsdebug_ci.numerics.variants.ratio import Ratio, one_ratio
 
 COMPLETE = 0.98
 """Share of elements from which all of them count as reproduced; the rest may sit on a rounding boundary."""
@@ -44,6 +45,9 @@ class Explanation:
 
     overall: float
     """Share of all elements it reproduces, 0 to 1."""
+
+    ratio: Ratio | None = None
+    """By which every bad element is off, where it reproduces all of them and that is one; None: nothing to tell."""
 
     @property
     def complete(self) -> bool:
@@ -87,6 +91,7 @@ def explain(failure: Failure, candidate: torch.Tensor) -> Explanation | None:
         chance=chance,
         elements=int(bad.sum()),
         overall=float(match.double().mean()),
+        ratio=one_ratio(failure, candidate) if share == 1.0 else None,
     )
 
 

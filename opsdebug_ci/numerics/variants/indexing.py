@@ -41,18 +41,18 @@ def _gathers(call: Call) -> Iterator[Alternative]:
 
     for step in (1, -1):
         yield alternative(
-            f"an index {'one too high' if step > 0 else 'one too low'}",
+            f"every index is {'one too high' if step > 0 else 'one too low'}",
             Cause.OOB_READ,
             partial(lambda step: use((index + step).clamp(0, size - 1)), step),
             also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
         )
     if bool((index < 0).any()):
-        yield alternative("negative indices taken for 0", Cause.MASK_SEMANTICS, lambda: use(index.clamp(min=0)))
+        yield alternative("negative indices are taken for 0", Cause.MASK_SEMANTICS, lambda: use(index.clamp(min=0)))
     row = max(1, source.numel() // max(1, source.shape[0]))
     for bits in WIDTHS:
         if source.numel() > 1 << (bits - 1) and call.name in ("embedding", "index", "index_select"):
             yield alternative(
-                f"offsets (index * {row}) that wrap around in {bits} bits",
+                f"offsets (index * {row}) wrap around in {bits} bits",
                 Cause.INDEX_OVERFLOW,
                 partial(lambda bits: _wrapped_rows(call, source, index, row, bits), bits),
                 weight=0.9,
@@ -81,14 +81,14 @@ def _updates(call: Call) -> Iterator[Alternative]:
     )
     if call.name == "scatter_add" and isinstance(source, torch.Tensor):
         yield alternative(
-            "the last of equal indices alone, not their sum",
+            "the last of equal indices stands alone, where they should be summed",
             Cause.NONDETERMINISM_RACE,
             lambda: call.values["self"].scatter(call.values["dim"], index, source),
         )
     if call.name == "index_put" and isinstance(call.values.get("accumulate"), bool):
-        word = "overwrites" if call.values["accumulate"] else "adds"
+        word = "overwrites, not adds" if call.values["accumulate"] else "adds, not overwrites"
         yield alternative(
-            f"an update that {word}",
+            f"the update {word}",
             Cause.WRONG_DEFAULT,
             lambda: call.again(accumulate=not call.values["accumulate"]),
         )
@@ -107,7 +107,7 @@ def _slices(call: Call) -> Iterator[Alternative]:
     places = start + step * torch.arange(length, device=x.device)
     for shift in (1, -1):
         yield alternative(
-            f"a stretch that begins one element {'late' if shift > 0 else 'early'}",
+            f"the slice begins one element {'late' if shift > 0 else 'early'}",
             Cause.OOB_READ,
             partial(lambda shift: x.index_select(axis, (places + shift).clamp(0, size - 1)), shift),
             also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),

@@ -25,7 +25,7 @@ def losses(call: Call) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"`{call.name}` reduced by {word}",
                 cause=Cause.WRONG_DEFAULT,
-                statement=f"`{call.name}` reduced by {word}, not by {REDUCTIONS[reduction]}",
+                statement=f"`{call.name}` is reduced by {word}, not by {REDUCTIONS[reduction]}",
                 result=partial(call.again, reduction=other),
                 also=(Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS),
                 weight=0.85,
@@ -55,7 +55,7 @@ def _branches(call: Call, reduction: int) -> Iterator[Alternative]:
         yield Alternative(
             name=f"`{call.name}` with {words}",
             cause=Cause.WRONG_CONSTANT_EPS,
-            statement=f"`{call.name}` with {words}",
+            statement=f"`{call.name}` has {words}",
             result=partial(_reduced, scale * each, reduction),
             also=(Cause.WRONG_DEFAULT, Cause.APPROXIMATION),
             weight=0.8,
@@ -72,7 +72,7 @@ def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:
         yield Alternative(
             name="classes without their weights",
             cause=Cause.WRONG_DEFAULT,
-            statement="a loss without the weights of its classes",
+            statement="the weights of the classes are left out",
             result=partial(call.again, weight=None),
             weight=0.8,
         )
@@ -80,7 +80,7 @@ def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:
         yield Alternative(
             name="ignored targets in the divisor",
             cause=Cause.MASK_SEMANTICS,
-            statement="a mean whose divisor counts ignored targets",
+            statement="the divisor of the mean counts ignored targets",
             result=partial(_over_all, call, target),
             also=(Cause.WRONG_SCALE,),
             weight=0.85,

@@ -45,7 +45,7 @@ def _comparisons(call: Call) -> Iterator[Alternative]:
         yield Alternative(
             name=f"`{wanted}` for `{given}`",
             cause=Cause.MASK_SEMANTICS if whole else Cause.WRONG_ROUNDING,
-            statement=f"`{wanted}` for `{given}`, so that values on the boundary fall on its other side",
+            statement=f"`{wanted}` is asked, not `{given}`, so that values on the boundary fall on its other side",
             result=lambda: getattr(torch, wanted)(x, other),
             also=() if whole else (Cause.MASK_SEMANTICS,),
             weight=0.85,
@@ -53,14 +53,14 @@ def _comparisons(call: Call) -> Iterator[Alternative]:
         if whole:
             for step in (1, -1, 2, -2):
                 yield _mask(
-                    f"a boundary {abs(step)} {'further' if step > 0 else 'earlier'}",
+                    f"the boundary of the mask lies {abs(step)} {'further' if step > 0 else 'earlier'}",
                     partial(lambda step: getattr(torch, given)(x, other + step), step),
                 )
-    yield _mask(f"the opposite of `{call.name}`", lambda: ~call.result)
-    yield _mask("no mask: its comparison is always true", lambda: torch.ones_like(call.result), weight=0.8)
-    yield _mask("nothing but the mask: its comparison is never true", lambda: torch.zeros_like(call.result), weight=0.7)
+    yield _mask(f"the opposite of `{call.name}` is asked", lambda: ~call.result)
+    yield _mask("the comparison of the mask is always true", lambda: torch.ones_like(call.result), weight=0.8)
+    yield _mask("the comparison of the mask is never true", lambda: torch.zeros_like(call.result), weight=0.7)
     if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:
-        yield _mask("the mask transposed", lambda: call.result.transpose(-1, -2), also=(Cause.WRONG_AXIS,))
+        yield _mask("the mask is transposed", lambda: call.result.transpose(-1, -2), also=(Cause.WRONG_AXIS,))
     yield from _shifted_masks(call.result)
 
 
@@ -71,7 +71,7 @@ def _shifted_masks(mask: torch.Tensor) -> Iterator[Alternative]:
     for step in {1, -1, columns - rows, rows - columns} - {0}:
         if abs(step) < columns:
             yield _mask(
-                f"a mask shifted by {step} along its columns",
+                f"the mask is shifted by {step} along its columns",
                 partial(lambda step: _moved(mask, step), step),
                 weight=0.75,
             )
@@ -90,31 +90,31 @@ def _triangles(call: Call) -> Iterator[Alternative]:
     diagonal, (rows, columns) = int(call.values.get("diagonal") or 0), x.shape[-2:]
     for step in {1, -1, 2, -2, columns - rows, rows - columns} - {0}:
         yield _mask(
-            f"`{call.name}` from diagonal {diagonal + step}, not {diagonal}",
+            f"`{call.name}` starts at diagonal {diagonal + step}, not {diagonal}",
             partial(lambda step: call.again(diagonal=diagonal + step), step),
         )
-    yield _mask("no triangle", lambda: x)
+    yield _mask("the triangle is not cut out", lambda: x)
 
 
 def _selections(call: Call) -> Iterator[Alternative]:
     if call.name == "where":
         condition, one, other = call.values["condition"], call.values["self"], call.values["other"]
-        yield _mask("`where` with its choices exchanged", lambda: torch.where(condition, other, one))
-        yield _mask("the first choice of `where` everywhere", lambda: _like(one, call.result), weight=0.7)
-        yield _mask("the second choice of `where` everywhere", lambda: _like(other, call.result), weight=0.7)
+        yield _mask("the choices of `where` are exchanged", lambda: torch.where(condition, other, one))
+        yield _mask("the first choice of `where` is taken everywhere", lambda: _like(one, call.result), weight=0.7)
+        yield _mask("the second choice of `where` is taken everywhere", lambda: _like(other, call.result), weight=0.7)
     if call.name == "masked_fill":
         x, mask = call.values["self"], call.values["mask"]
-        yield _mask("a mask with true and false exchanged", lambda: call.again(mask=~mask))
-        yield _mask("no mask", lambda: _like(x, call.result))
+        yield _mask("true and false of the mask are exchanged", lambda: call.again(mask=~mask))
+        yield _mask("the mask is left out", lambda: _like(x, call.result))
         for value in (0.0, -1e4, -1e9, -65504.0, torch.finfo(torch.float32).min, -math.inf):
             yield _mask(
-                f"{value:g} in masked places",
+                f"masked places are filled with {value:g}",
                 partial(lambda value: call.again(value=value), value),
                 also=(Cause.NAN_INF_HANDLING,),
                 weight=0.7,
             )
     if call.name in ("logical_not", "bitwise_not") and call.result.dtype is torch.bool:
-        yield _mask("a mask with true and false exchanged", call.values["self"].bool)
+        yield _mask("true and false of the mask are exchanged", call.values["self"].bool)
 
 
 def _left_in(call: Call) -> Iterator[Alternative]:
@@ -126,7 +126,7 @@ def _left_in(call: Call) -> Iterator[Alternative]:
     if bool(hidden.any()) and not bool(hidden.all()):
         for value in (0.0, -1e4, -1e9, -65504.0):
             yield _mask(
-                f"{value:g} for minus infinity in masked places",
+                f"masked places are {value:g}, not minus infinity",
                 partial(result.masked_fill, hidden, value),
                 also=(Cause.NAN_INF_HANDLING,),
                 weight=0.7,
@@ -144,7 +144,9 @@ def _covers(call: Call) -> Iterator[Alternative]:
         mask, value = call.values[name], call.values[other]
         if not _is_mask(mask) or not isinstance(value, torch.Tensor):
             continue
-        yield _mask("no mask on a product", partial(lambda value: _like(value, call.result), value), weight=0.75)
+        yield _mask(
+            "the mask on the product is left out", partial(lambda value: _like(value, call.result), value), weight=0.75
+        )
         inner = call.maker(value)
         if inner is None or inner.name not in ("add", "sub"):
             continue
@@ -152,10 +154,10 @@ def _covers(call: Call) -> Iterator[Alternative]:
         alpha = inner.values.get("alpha", 1)
         sign = alpha if inner.name == "add" else -alpha
         yield _mask(
-            "a mask on the first of two terms only", partial(lambda p, q, m, s: p * m + s * q, p, q, mask, sign)
+            "the mask covers the first of two terms only", partial(lambda p, q, m, s: p * m + s * q, p, q, mask, sign)
         )
         yield _mask(
-            "a mask on the second of two terms only", partial(lambda p, q, m, s: p + s * q * m, p, q, mask, sign)
+            "the mask covers the second of two terms only", partial(lambda p, q, m, s: p + s * q * m, p, q, mask, sign)
         )
 
 
@@ -170,7 +172,7 @@ def _counts(call: Call) -> Iterator[Alternative]:
     if x is not None and _is_mask(x) and isinstance(call.result, torch.Tensor) and call.result.numel():
         each = x.numel() // call.result.numel()
         yield _mask(
-            "a count of everything instead of what the mask lets through",
+            "everything is counted, not only what the mask lets through",
             lambda: torch.full_like(call.result, each),
         )
     if x is not None and x.is_floating_point() and call.maker(x) is not None:
@@ -180,7 +182,7 @@ def _counts(call: Call) -> Iterator[Alternative]:
                 if _is_mask(product.values[name]) and isinstance(product.values[other], torch.Tensor):
                     value = product.values[other]
                     yield _mask(
-                        "a sum that the mask does not limit",
+                        "the mask does not limit the sum",
                         partial(lambda value: call.again(self=_like(value, x)), value),
                     )
 

@@ -74,11 +74,12 @@ def normalisation(call: Call) -> Iterator[Alternative]:
     if reader is _layer:
         yield from _other_axes(call)
     norm, finish = reader(call)
-    for name, cause, also, changed in _siblings(norm):
+    for statement, cause, also, changed in _siblings(norm):
         yield Alternative(
-            name=name,
+            name=statement,
             cause=cause,
-            statement=name,
+            statement=statement,
+            counts=_counts(changed),
             result=partial(lambda changed: finish(changed.rows()), changed),
             also=also,
             weight=0.9,
@@ -86,45 +87,52 @@ def normalisation(call: Call) -> Iterator[Alternative]:
     yield from _parameters(call)
 
 
+def _counts(norm: _Norm) -> tuple[float, float] | None:
+    """Of a variance with another divisor."""
+    n = norm.x.shape[-1]
+    return (n - norm.lost, n) if norm.lost else None
+
+
 Sibling = tuple[str, Cause, tuple[Cause, ...], _Norm]
 
 
 def _siblings(norm: _Norm) -> Iterator[Sibling]:
     n, eps_cause, default = norm.x.shape[-1], Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_DEFAULT,)
-    yield f"the variance with divisor n-1 = {n - 1}, not n = {n}", eps_cause, default, replace(norm, lost=1)
-    places = (("outside", "outside the root"), ("count", "on the element count"), ("floor", "as a floor below it"))
+    yield f"the divisor of the variance is n-1 = {n - 1}, not n = {n}", eps_cause, default, replace(norm, lost=1)
+    places = (("outside", "to the root"), ("count", "to the element count"))
     for place, where in places:
-        yield f"eps {where} instead of beside the variance", eps_cause, default, replace(norm, place=place)
+        yield f"eps is added {where}, not to the variance", eps_cause, default, replace(norm, place=place)
+    yield "eps is a floor below the variance, not added to it", eps_cause, default, replace(norm, place="floor")
     for decade in DECADES:
         other = norm.eps * 10.0**decade
-        yield f"eps = {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
-    yield f"no eps where {norm.eps:.3g} is promised", eps_cause, default, replace(norm, eps=0.0)
+        yield f"eps is {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
+    yield f"eps is left out, {norm.eps:.3g} in the reference", eps_cause, default, replace(norm, eps=0.0)
     for other in {1e-3, 1e-5, 1e-6, 1e-8, 1e-12} - {norm.eps}:
-        yield f"eps = {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
+        yield f"eps is {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
     for width in PADDINGS:
         padding = -n % width
         if padding:
             where = f"over rows padded with zeros to a multiple of {width}"
-            yield f"statistics {where}", Cause.TAIL_MASK, (), replace(norm, padding=padding)
+            yield f"the statistics run {where}", Cause.TAIL_MASK, (), replace(norm, padding=padding)
             both = replace(norm, padding=padding, divided_by_padded=True)
-            yield f"statistics and divisor {where}", Cause.TAIL_MASK, (Cause.WRONG_CONSTANT_EPS,), both
-    swapped = "the mean is subtracted" if not norm.centred else "no mean is subtracted"
-    yield f"a norm in which {swapped}", Cause.WRONG_DEFAULT, (), replace(norm, centred=not norm.centred)
+            yield f"the statistics and their divisor run {where}", Cause.TAIL_MASK, (Cause.WRONG_CONSTANT_EPS,), both
+    swapped = "the mean is subtracted" if not norm.centred else "the mean is not subtracted"
+    yield swapped, Cause.WRONG_DEFAULT, (), replace(norm, centred=not norm.centred)
 
 
 def _batch(call: Call) -> Iterator[Alternative]:
     """Statistics of the batch where stored ones are meant, the other way round, and another eps."""
     if isinstance(call.values.get("training"), bool):
         trained = call.values["training"]
-        kept = "stored statistics" if trained else "statistics of the batch"
+        kept = "stored statistics, not of the batch" if trained else "statistics of the batch, not stored ones"
         yield alternative(
-            f"a batch norm by {kept}", Cause.WRONG_DEFAULT, partial(_retrained, call, not trained), weight=0.8
+            f"it normalises by {kept}", Cause.WRONG_DEFAULT, partial(_retrained, call, not trained), weight=0.8
         )
     eps = call.values.get("eps")
     for other in (1e-3, 1e-5, 1e-6, 1e-8, 0.0):
         if isinstance(eps, float) and other != eps:
             yield alternative(
-                f"eps = {other:.3g}, not {eps:.3g}",
+                f"eps is {other:.3g}, not {eps:.3g}",
                 Cause.WRONG_CONSTANT_EPS,
                 partial(call.again, eps=other),
                 weight=0.8,
@@ -132,7 +140,7 @@ def _batch(call: Call) -> Iterator[Alternative]:
     for name in ("weight", "bias"):
         if call.tensor(name) is not None:
             yield alternative(
-                f"a norm without its {name}", Cause.WRONG_DEFAULT, partial(call.again, **{name: None}), weight=0.8
+                f"the {name} is left out", Cause.WRONG_DEFAULT, partial(call.again, **{name: None}), weight=0.8
             )
 
 
@@ -155,7 +163,7 @@ def _other_axes(call: Call) -> Iterator[Alternative]:
     for axis in range(x.ndim - 1):
         if x.shape[axis] > 1:
             yield alternative(
-                f"statistics over axis {axis}, not {x.ndim - 1}",
+                f"the statistics run over axis {axis}, not {x.ndim - 1}",
                 Cause.WRONG_AXIS,
                 partial(_normed_along, call, x, axis),
                 also=(Cause.BROADCASTING,),
@@ -175,9 +183,9 @@ def _parameters(call: Call) -> Iterator[Alternative]:
     for name in ("weight", "bias"):
         if call.tensor(name) is not None:
             yield Alternative(
-                name=f"a norm without its {name}",
+                name=f"the {name} is left out",
                 cause=Cause.WRONG_DEFAULT,
-                statement=f"a norm without its {name}",
+                statement=f"the {name} is left out",
                 result=partial(lambda name: call.again(**{name: None}), name),
                 weight=0.7,
             )
@@ -186,7 +194,7 @@ def _parameters(call: Call) -> Iterator[Alternative]:
         yield Alternative(
             name="1 + weight for weight",
             cause=Cause.WRONG_DEFAULT,
-            statement="a norm scaled by 1 + weight instead of weight",
+            statement="the rows are scaled by 1 + weight, not weight",
             result=lambda: call.again(weight=1 + weight),
             weight=0.8,
         )
@@ -243,7 +251,7 @@ def _regrouped(call: Call) -> Iterator[Alternative]:
 
     if 1 < groups < channels:
         yield alternative(
-            "channel c in group c % G, not c // (C / G)",
+            "channel c is in group c % G, not c // (C / G)",
             Cause.WRONG_AXIS,
             dealt,
             also=(Cause.BROADCASTING, Cause.LAYOUT_PERMUTATION),
@@ -254,7 +262,7 @@ def _regrouped(call: Call) -> Iterator[Alternative]:
         held = {name: call.tensor(name) for name in ("weight", "bias")}
         picked = {name: None if value is None else value[of_group] for name, value in held.items()}
         yield alternative(
-            "the affine parameters of the group's number for those of the channel",
+            "the affine parameters are those of the group's number, not of the channel's",
             Cause.BROADCASTING,
             partial(call.again, **picked),
             also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),

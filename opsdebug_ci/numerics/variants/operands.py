@@ -46,14 +46,14 @@ def _factors(call: Call) -> Iterator[Alternative]:
     for name, value in ((left, a), (right, b)):
         if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
             yield alternative(
-                f"`{call.name}` with its {'first' if name == left else 'second'} factor transposed",
+                f"the {'first' if name == left else 'second'} factor of `{call.name}` is transposed",
                 Cause.LAYOUT_PERMUTATION,
                 partial(lambda name, value: call.again(**{name: value.transpose(-1, -2)}), name, value),
                 also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
             )
     if a.shape == b.shape and a.ndim >= 2:
         yield alternative(
-            f"`{call.name}` with its factors exchanged",
+            f"the factors of `{call.name}` are exchanged",
             Cause.LAYOUT_PERMUTATION,
             lambda: call.again(**{left: b, right: a}),
             also=(Cause.WRONG_AXIS,),
@@ -62,7 +62,7 @@ def _factors(call: Call) -> Iterator[Alternative]:
     if bias is not None:
         product = torch.matmul(a, b)
         yield from _spreads("bias", bias, call.result.shape, lambda other: product + other)
-        yield alternative("a product without its bias", Cause.WRONG_DEFAULT, lambda: product, weight=0.6)
+        yield alternative("the bias of the product is left out", Cause.WRONG_DEFAULT, lambda: product, weight=0.6)
 
 
 def _elementwise(call: Call) -> Iterator[Alternative]:
@@ -71,7 +71,7 @@ def _elementwise(call: Call) -> Iterator[Alternative]:
     names = ("self", "other" if "other" in call.values else "exponent")
     if call.name in ORDERED and isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         yield alternative(
-            f"`{call.name}` with its operands exchanged",
+            f"the operands of `{call.name}` are exchanged",
             Cause.SIGN_FLIP if call.name in ("sub", "rsub") else Cause.WRONG_SCALE,
             lambda: call.again(**{names[0]: other.expand(call.result.shape), names[1]: one}),
             also=(Cause.WRONG_AXIS,),
@@ -90,7 +90,7 @@ def _operations(call: Call, one: Any, other: Any) -> Iterator[Alternative]:
     """Another operation on the same operands."""
     if call.name in CONFUSED and isinstance(one, torch.Tensor) and one.is_floating_point():
         for name, cause in CONFUSED[call.name]:
-            phrase = f"`{name}` for `{call.name}`"
+            phrase = f"`{name}` stands where `{call.name}` should"
             yield alternative(phrase, cause, partial(getattr(torch, name), one, other), weight=0.4)
 
 
@@ -101,7 +101,7 @@ def _spreads(
     for axis, size in enumerate(value.shape):
         if size > 1:
             yield alternative(
-                f"the first entry of the {what} along its axis {axis} for all",
+                f"the first entry of the {what} along its axis {axis} stands for all",
                 Cause.BROADCASTING,
                 partial(lambda axis: use(value.narrow(axis, 0, 1).expand(value.shape)), axis),
                 also=(Cause.WRONG_AXIS,),
@@ -112,14 +112,14 @@ def _spreads(
             aligned = [-1 if position == axis else 1 for position in range(len(shape))]
             if size == plain.numel() and torch.Size(_full(aligned, size)) != _aligned(value.shape, len(shape)):
                 yield alternative(
-                    f"the {what} laid along axis {axis}",
+                    f"the {what} is laid along axis {axis}",
                     Cause.BROADCASTING,
                     partial(lambda aligned: use(plain.reshape(aligned)), aligned),
                     also=(Cause.WRONG_AXIS,),
                 )
     elif value.ndim >= 2 and value.shape[-1] == value.shape[-2] and value.shape[-1] > 1:
         yield alternative(
-            f"the {what} transposed",
+            f"the {what} is transposed",
             Cause.LAYOUT_PERMUTATION,
             lambda: use(value.transpose(-1, -2)),
             also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS, Cause.BROADCASTING),

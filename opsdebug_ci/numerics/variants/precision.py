@@ -51,7 +51,7 @@ def _blocked(call: Call, left: str, right: str) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"sums over {length} of K kept in {name}",
                 cause=Cause.LOW_PRECISION_ACCUM,
-                statement=f"the product summed over stretches of {length} of {k} terms, kept in {name}",
+                statement=f"the product is summed over stretches of {length} of {k} terms, kept in {name}",
                 result=partial(_summed_in_blocks, call, a, b, (left, right), axis, length, NARROW[name]),
                 also=(Cause.ACCUMULATION_ORDER, Cause.DTYPE_PROMOTION),
                 weight=0.65,
@@ -93,12 +93,12 @@ def _products(call: Call) -> Iterator[Alternative]:
     yield from _blocked(call, left, right)
     for name in ("tf32", "float16", "bfloat16"):
         yield _low(
-            f"a product whose factors are rounded to {name}",
+            f"the factors of the product are rounded to {name}",
             partial(lambda name: call.again(**{left: _rounded(a, name), right: _rounded(b, name)}), name),
         )
         if name != "tf32":
             yield _low(
-                f"a product whose factors and result are rounded to {name}",
+                f"the factors and the result of the product are rounded to {name}",
                 partial(
                     lambda name: _rounded(call.again(**{left: _rounded(a, name), right: _rounded(b, name)}), name), name
                 ),
@@ -110,7 +110,7 @@ def _stored(call: Call) -> Iterator[Alternative]:
         yield Alternative(
             name=f"a step stored in {name}",
             cause=Cause.LOW_PRECISION_ACCUM,
-            statement=f"`{call.name}` with its result stored in {name}",
+            statement=f"the result of `{call.name}` is stored in {name}",
             result=partial(lambda name: _rounded(call.result, name), name),
             also=(Cause.DTYPE_PROMOTION,),
             weight=0.35,
@@ -122,8 +122,8 @@ def _serial(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     axis = axis_of(call, x.ndim)
     if axis is None or not x.is_floating_point() or x.numel() > SERIAL_LIMIT or not x.numel():
         return
-    yield _low("a serial sum in float16", lambda: _accumulated(call, x, axis, np.float16))
-    yield _low("a serial sum in bfloat16", lambda: _accumulated_bfloat16(call, x, axis))
+    yield _low("the sum is accumulated one by one in float16", lambda: _accumulated(call, x, axis, np.float16))
+    yield _low("the sum is accumulated one by one in bfloat16", lambda: _accumulated_bfloat16(call, x, axis))
 
 
 def _accumulated(call: Call, x: torch.Tensor, axis: int, dtype: Any) -> torch.Tensor:
@@ -159,16 +159,16 @@ def _integers(call: Call) -> Iterator[Alternative]:
         return
     widened = {name: value.to(torch.int64) for name, value in call.values.items() if isinstance(value, torch.Tensor)}
     if result.dtype is not torch.int64:
-        yield _promotion("integers that do not wrap around", lambda: call.again(**widened))
+        yield _promotion("integers do not wrap around", lambda: call.again(**widened))
     for dtype in (torch.int8, torch.int16, torch.int32, torch.uint8):
         if torch.iinfo(dtype).bits < torch.iinfo(result.dtype).bits:
             name = str(dtype).removeprefix("torch.")
             yield _promotion(
-                f"integers that wrap around in {name}",
+                f"integers wrap around in {name}",
                 partial(lambda dtype: call.again(**widened).to(dtype).to(result.dtype), dtype),
             )
     yield _promotion(
-        "integers computed in float32",
+        "integers are computed in float32",
         lambda: call.again(**{n: v.to(torch.float32) for n, v in widened.items()}).to(result.dtype),
     )
 

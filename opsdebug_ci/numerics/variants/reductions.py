@@ -61,7 +61,7 @@ def _axes(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"{call.name} over another axis",
                 cause=Cause.WRONG_AXIS,
-                statement=f"`{call.name}` over axis {other}, not {axis}",
+                statement=f"`{call.name}` runs over axis {other}, not {axis}",
                 result=partial(
                     lambda other: _spread_over(call.again(dim=[other] if listed else other), call.result), other
                 ),
@@ -86,7 +86,7 @@ def _spread(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"{call.name} spread along another axis",
                 cause=Cause.BROADCASTING,
-                statement=f"`{call.name}` over axis {axis}, spread along axis {other}",
+                statement=f"`{call.name}` over axis {axis} is spread along axis {other}",
                 result=partial(lambda other: call.result.transpose(axis, other), other),
                 also=(Cause.WRONG_AXIS,),
                 weight=0.75,
@@ -94,15 +94,18 @@ def _spread(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
 
 
 def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
-    count = x.numel() // max(1, call.result.numel()) if isinstance(call.result, torch.Tensor) else 0
+    first = call.result[0] if isinstance(call.result, (tuple, list)) and call.result else call.result
+    count = x.numel() // max(1, first.numel()) if isinstance(first, torch.Tensor) else 0
     if call.name in ("var", "std", "var_mean", "std_mean") and "correction" in call.values:
         given = call.values["correction"]
-        other = 0 if given is None or given == 1 else 1
+        now = 1 if given is None else given
+        other = 0 if now == 1 else 1
         yield Alternative(
             name="another ddof",
             cause=Cause.WRONG_DEFAULT,
-            statement=f"`{call.name}` with divisor n-{other}, not n-{1 if given is None else given:g}",
+            statement=f"the divisor of `{call.name}` is {_less(count, other)}, not {_less(count, now)}",
             result=lambda: call.again(correction=other),
+            counts=(count - other, count - now) if count else None,
             also=(Cause.WRONG_CONSTANT_EPS,),
             weight=0.9,
         )
@@ -111,18 +114,31 @@ def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             yield Alternative(
                 name=f"the divisor is {text}",
                 cause=Cause.WRONG_CONSTANT_EPS,
-                statement=f"a mean whose divisor is {text}, not {count}",
+                statement=f"the divisor of the mean is {text}, not {count}",
                 result=partial(lambda factor: call.result * factor, factor),
+                counts=(int(text), count),
                 also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8,
             )
         yield alternative(
-            "a sum for a mean", Cause.WRONG_SCALE, lambda: call.result * count, also=(Cause.WRONG_DEFAULT,)
+            "the sum is taken, not the mean",
+            Cause.WRONG_SCALE,
+            lambda: call.result * count,
+            also=(Cause.WRONG_DEFAULT,),
         )
     if call.name == "sum" and count > 1 and call.result.is_floating_point():
         yield alternative(
-            "a mean for a sum", Cause.WRONG_SCALE, lambda: call.result / count, also=(Cause.WRONG_DEFAULT,)
+            "the mean is taken, not the sum",
+            Cause.WRONG_SCALE,
+            lambda: call.result / count,
+            also=(Cause.WRONG_DEFAULT,),
         )
+
+
+def _less(count: int, lost: float) -> str:
+    """`n-1 = 249`, `n = 250`; where the result has no single shape, without the number."""
+    name = f"n-{lost:g}" if lost else "n"
+    return f"{name} = {count - lost:g}" if count else name
 
 
 def _scans(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
@@ -130,12 +146,14 @@ def _scans(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     if axis is None or not isinstance(call.result, torch.Tensor):
         return
     yield alternative(
-        "a scan from the other end", Cause.WRONG_DEFAULT, lambda: call.again(self=x.flip(axis)).flip(axis)
+        "the scan runs from the other end", Cause.WRONG_DEFAULT, lambda: call.again(self=x.flip(axis)).flip(axis)
     )
-    yield alternative("an exclusive scan", Cause.WRONG_DEFAULT, lambda: _exclusive(call, axis), also=(Cause.TAIL_MASK,))
+    yield alternative(
+        "the scan is exclusive", Cause.WRONG_DEFAULT, lambda: _exclusive(call, axis), also=(Cause.TAIL_MASK,)
+    )
     for block in BLOCKS:
         if block < x.shape[axis]:
-            phrase = f"a scan that starts anew every {block} elements"
+            phrase = f"the scan starts anew every {block} elements"
             yield alternative(phrase, Cause.TAIL_MASK, partial(lambda block: _restarted(call, x, axis, block), block))
 
 
@@ -153,11 +171,11 @@ def _bases(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     """A logarithm to base 2, of everything or of the sum of shifted exponentials alone."""
     axis, cause, also = axis_of(call, x.ndim), Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_SCALE, Cause.WRONG_DEFAULT)
     whole = partial(torch.div, call.result, math.log(2))
-    yield alternative("a logarithm to base 2", Cause.WRONG_SCALE, whole, also=(*also[1:], cause), weight=0.85)
+    yield alternative("the logarithm is to base 2", Cause.WRONG_SCALE, whole, also=(*also[1:], cause), weight=0.85)
     if axis is not None:
         largest = x.amax(axis, keepdim=bool(call.values.get("keepdim")))
         part = partial(lambda m: m + (call.result - m) / math.log(2), largest)
-        yield alternative("a logarithm to base 2 of the shifted sum", cause, part, also=also, weight=0.85)
+        yield alternative("the logarithm of the shifted sum is to base 2", cause, part, also=also, weight=0.85)
 
 
 def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
@@ -166,8 +184,8 @@ def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
         return
     size = x.shape[axis]
     yield alternative(
-        "the last of equal elements", Cause.WRONG_DEFAULT, lambda: size - 1 - call.again(self=x.flip(axis))
+        "the last of equal elements is taken", Cause.WRONG_DEFAULT, lambda: size - 1 - call.again(self=x.flip(axis))
     )
     sibling = torch.argmin if call.name == "argmax" else torch.argmax
     keep = bool(call.values.get("keepdim"))
-    yield alternative(f"{sibling.__name__} for {call.name}", Cause.SIGN_FLIP, lambda: sibling(x, axis, keep))
+    yield alternative(f"{sibling.__name__} is taken, not {call.name}", Cause.SIGN_FLIP, lambda: sibling(x, axis, keep))

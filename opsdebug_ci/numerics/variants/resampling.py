@@ -28,9 +28,9 @@ def _corners(at: torch.Tensor, size: int, wanted: int) -> torch.Tensor:
 
 
 MAPPINGS: dict[str, Mapping] = {
-    "the legacy top-left pixel mapping": _top_left,
-    "aligned corners": _corners,
-    "half-pixel centres": _half_pixel,
+    "pixels are mapped by their top-left corners": _top_left,
+    "pixels are mapped with aligned corners": _corners,
+    "pixels are mapped by their centres": _half_pixel,
 }
 
 
@@ -39,23 +39,23 @@ def resampling(call: Call) -> Iterator[Alternative]:
     if call.name.startswith("upsample_") and call.tensor("self") is not None:
         yield from _interpolation(call, call.values["self"])
     if call.name in ("avg_pool1d", "avg_pool2d", "avg_pool3d"):
-        yield from _flags(call, "count_include_pad", "whether padding counts in the divisor")
-        yield from _flags(call, "ceil_mode", "whether the last window may reach over the edge")
+        yield from _flags(call, "count_include_pad")
+        yield from _flags(call, "ceil_mode")
     if call.name.endswith("_window"):
         yield from _windows(call)
     if call.name == "max_pool2d_with_indices" and any(call.values.get("padding") or ()):
         yield from _padded_maximum(call, call.values["self"])
     if call.name == "grid_sampler_2d":
-        yield from _flags(call, "align_corners", "aligned corners")
+        yield from _flags(call, "align_corners")
         for mode in {0, 1, 2} - {call.values["padding_mode"]}:
-            phrase = f"padding mode {('zeros', 'border', 'reflection')[mode]} outside the grid"
+            phrase = f"the padding mode outside the grid is {('zeros', 'border', 'reflection')[mode]}"
             yield _default(phrase, partial(lambda mode: call.again(padding_mode=mode), mode))
 
 
-def _flags(call: Call, name: str, meaning: str) -> Iterator[Alternative]:
+def _flags(call: Call, name: str) -> Iterator[Alternative]:
     if isinstance(call.values.get(name), bool):
         yield _default(
-            f"another choice of {meaning} (`{name}`={not call.values[name]})",
+            f"`{name}` is {not call.values[name]}, not {call.values[name]}",
             lambda: call.again(**{name: not call.values[name]}),
         )
 
@@ -65,7 +65,7 @@ def _windows(call: Call) -> Iterator[Alternative]:
     periodic, length = call.values.get("periodic", True), call.values["window_length"]
     other = getattr(torch, call.name)
     yield _default(
-        f"a {'symmetric' if periodic else 'periodic'} window of {length}",
+        f"the window of {length} is {'symmetric, not periodic' if periodic else 'periodic, not symmetric'}",
         lambda: other(length, periodic=not periodic).to(call.result),
     )
 
@@ -77,7 +77,7 @@ def _padded_maximum(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     yield Alternative(
         name="padding that enters a maximum as zeros",
         cause=Cause.MASK_SEMANTICS,
-        statement="padding that enters a maximum as zeros, not as minus infinity",
+        statement="padding enters the maximum as zeros, not as minus infinity",
         result=partial(call.again, self=padded, padding=[0, 0]),
         also=(Cause.TAIL_MASK, Cause.WRONG_DEFAULT),
         weight=0.9,
@@ -88,17 +88,20 @@ def _interpolation(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     sizes = tuple(call.result.shape[2:])
     if "linear" in call.name:
         for phrase, mapping in MAPPINGS.items():
-            yield _default(f"{phrase} in a linear interpolation", partial(lambda m: _linear(x, sizes, m), mapping))
-        yield _default("nearest for linear interpolation", lambda: _nearest(x, sizes, _half_pixel, rounding=True))
+            yield _default(f"{phrase} in the linear interpolation", partial(lambda m: _linear(x, sizes, m), mapping))
+        yield _default(
+            "the nearest pixel is taken, not a linear interpolation",
+            lambda: _nearest(x, sizes, _half_pixel, rounding=True),
+        )
     if "nearest" in call.name:
         for phrase, mapping in MAPPINGS.items():
             for rounding in (False, True):
                 yield _default(
-                    f"{phrase}, {'rounded' if rounding else 'cut'}, in a nearest interpolation",
+                    f"{phrase}, {'rounded' if rounding else 'cut'}, in the nearest interpolation",
                     partial(lambda m, r: _nearest(x, sizes, m, rounding=r), mapping, rounding),
                 )
     if "bicubic" in call.name:
-        yield from _flags(call, "align_corners", "aligned corners")
+        yield from _flags(call, "align_corners")
 
 
 def _linear(x: torch.Tensor, sizes: tuple[int, ...], mapping: Mapping) -> torch.Tensor:

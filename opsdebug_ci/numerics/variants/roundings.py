@@ -45,7 +45,7 @@ def roundings(call: Call) -> Iterator[Alternative]:
         for text, function in MODES.items():
             if text != _OWN[call.name]:
                 yield _rounding(
-                    f"rounding {text}, not {_OWN[call.name]}",
+                    f"values are rounded {text}, not {_OWN[call.name]}",
                     partial(lambda function: function(x), function),
                 )
     yield from _divisions(call, x)
@@ -57,16 +57,20 @@ def _divisions(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     other: Any = call.values.get("other")
     mode = call.values.get("rounding_mode")
     if call.name == "floor_divide" or (call.name == "div" and mode == "floor"):
-        yield _rounding("integer division toward zero, not down", lambda: torch.div(x, other, rounding_mode="trunc"))
+        yield _rounding(
+            "integers are divided toward zero, not down", lambda: torch.div(x, other, rounding_mode="trunc")
+        )
     if call.name == "div" and mode == "trunc":
-        yield _rounding("integer division down, not toward zero", lambda: torch.div(x, other, rounding_mode="floor"))
+        yield _rounding(
+            "integers are divided down, not toward zero", lambda: torch.div(x, other, rounding_mode="floor")
+        )
     siblings = {"remainder": ("dividend", torch.fmod), "fmod": ("divisor", torch.remainder)}
     if call.name in siblings:
         owner, function = siblings[call.name]
         yield Alternative(
-            name=f"a remainder with the sign of the {owner}",
+            name=f"the remainder has the sign of the {owner}",
             cause=Cause.SIGN_FLIP,
-            statement=f"a remainder with the sign of the {owner}",
+            statement=f"the remainder has the sign of the {owner}",
             result=lambda: function(x, other),
             also=(Cause.WRONG_ROUNDING,),
             weight=0.9,
@@ -81,26 +85,26 @@ def _casts(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
         for text, function in MODES.items():
             if text != "toward zero":
                 yield _rounding(
-                    f"a cast to {str(target).removeprefix('torch.')} that rounds {text}",
+                    f"the cast to {str(target).removeprefix('torch.')} rounds {text}",
                     partial(lambda function: function(x).to(target), function),
                 )
         limits = torch.iinfo(target)
         yield Alternative(
             name="a cast that saturates",
             cause=Cause.DTYPE_PROMOTION,
-            statement=f"a cast to {str(target).removeprefix('torch.')} that saturates",
+            statement=f"the cast to {str(target).removeprefix('torch.')} saturates",
             result=lambda: x.clamp(limits.min, limits.max).to(target),
             weight=0.5,
         )
         yield Alternative(
             name="a cast that wraps around",
             cause=Cause.DTYPE_PROMOTION,
-            statement=f"a cast to {str(target).removeprefix('torch.')} that wraps around",
+            statement=f"the cast to {str(target).removeprefix('torch.')} wraps around",
             result=lambda: x.to(torch.int64).to(target),
             weight=0.5,
         )
     elif float_format(target).bits < 32 and x.dtype is not target:
-        yield _rounding(f"a cast to {str(target).removeprefix('torch.')} that cuts bits off", lambda: _cut(x, target))
+        yield _rounding(f"the cast to {str(target).removeprefix('torch.')} cuts bits off", lambda: _cut(x, target))
 
 
 def _cut(x: torch.Tensor, target: torch.dtype) -> torch.Tensor:

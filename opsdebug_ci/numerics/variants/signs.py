@@ -22,17 +22,17 @@ def signs(call: Call) -> Iterator[Alternative]:
     if not isinstance(result, torch.Tensor) or result.dtype is torch.bool:
         return
     if call.name in SIGNED:
-        yield _sign(f"the negative of `{call.name}`", lambda: -result, weight=0.5)
+        yield _sign(f"the result of `{call.name}` has the other sign", lambda: -result, weight=0.5)
     if call.name == "abs":
-        yield _sign("no absolute value", call.values["self"].clone, weight=0.8)
+        yield _sign("the absolute value is not taken", call.values["self"].clone, weight=0.8)
     if call.name == "neg":
-        yield _sign("no negation", call.values["self"].clone, weight=0.8)
+        yield _sign("what the reference negates is not negated", call.values["self"].clone, weight=0.8)
     if call.name in ("add", "sub") and isinstance(call.values.get("other"), torch.Tensor):
         alpha = call.values.get("alpha", 1)
-        word = "difference for a sum" if call.name == "add" else "sum for a difference"
-        yield _sign(f"a {word}", lambda: call.again(alpha=-alpha), weight=0.8)
+        word = "subtracted, not added" if call.name == "add" else "added, not subtracted"
+        yield _sign(f"the second term is {word}", lambda: call.again(alpha=-alpha), weight=0.8)
     if call.name == "sqrt":
-        yield _sign("a root with the sign of its argument", lambda: torch.sign(call.values["self"]) * result)
+        yield _sign("the root has the sign of its argument", lambda: torch.sign(call.values["self"]) * result)
 
 
 def _sign(phrase: str, result: Callable[[], Any], weight: float = 0.5) -> Alternative:

@@ -27,20 +27,20 @@ def softmaxes(call: Call) -> Iterator[Alternative]:
     logarithmic = "log" in call.name
     yield from _axes(call, x, axis, logarithmic=logarithmic)
     yield from _dead_rows(call, x, axis)
-    unshifted = "exponentials that are not shifted by the row's maximum"
+    unshifted = "the exponentials are not shifted by the row's maximum"
     yield alternative(
         unshifted, Cause.NAN_INF_HANDLING, lambda: _unshifted(x, axis, logarithmic=logarithmic), weight=WEIGHT
     )
     if logarithmic:
         yield alternative(
-            "a logarithm to base 2 of the denominator",
+            "the logarithm of the denominator is to base 2",
             Cause.WRONG_CONSTANT_EPS,
             lambda: call.result - (1 / math.log(2) - 1) * (x - call.result - x.amax(axis, keepdim=True)),
             also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
             weight=WEIGHT,
         )
     in_base_2 = partial(call.again, self=x * math.log(2))
-    yield alternative("a softmax in base 2", Cause.WRONG_SCALE, in_base_2, weight=WEIGHT)
+    yield alternative("the softmax is in base 2", Cause.WRONG_SCALE, in_base_2, weight=WEIGHT)
 
 
 def _axes(call: Call, x: torch.Tensor, axis: int, *, logarithmic: bool) -> Iterator[Alternative]:
@@ -48,7 +48,7 @@ def _axes(call: Call, x: torch.Tensor, axis: int, *, logarithmic: bool) -> Itera
         if other == axis:
             continue
         yield alternative(
-            f"a softmax over axis {other}, not {axis}",
+            f"the softmax runs over axis {other}, not {axis}",
             Cause.WRONG_AXIS,
             partial(call.again, dim=other),
             also=(Cause.BROADCASTING,),
@@ -56,7 +56,7 @@ def _axes(call: Call, x: torch.Tensor, axis: int, *, logarithmic: bool) -> Itera
         )
         if x.shape[other] == x.shape[axis]:
             yield alternative(
-                f"maximum and sum over axis {axis} spread along axis {other}",
+                f"maximum and sum over axis {axis} are spread along axis {other}",
                 Cause.BROADCASTING,
                 partial(_misspread, x, axis, other, logarithmic=logarithmic),
                 also=(Cause.WRONG_AXIS,),
@@ -67,7 +67,7 @@ def _axes(call: Call, x: torch.Tensor, axis: int, *, logarithmic: bool) -> Itera
 def _dead_rows(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
     for words, value in (("zeros", 0.0), ("equal shares", 1 / x.shape[axis])):
         yield alternative(
-            f"{words} in rows that are masked entirely",
+            f"rows that are masked entirely hold {words}",
             Cause.MASK_SEMANTICS,
             partial(_filled, call.result, x, axis, value),
             also=(Cause.NAN_INF_HANDLING,),

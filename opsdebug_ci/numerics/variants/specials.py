@@ -29,20 +29,20 @@ def specials(call: Call) -> Iterator[Alternative]:
     if call.name in REDUCTIONS | SCANS | SELECTING and bool(torch.isnan(x).any()):
         for text, value in _nan_values(call.name):
             yield _special(
-                f"`{call.name}` that takes NaN for {text}",
+                f"`{call.name}` takes NaN for {text}",
                 partial(
                     lambda value: call.again(self=torch.nan_to_num(x, nan=value, posinf=math.inf, neginf=-math.inf)),
                     value,
                 ),
             )
         if call.name == "mean":
-            yield _special("a mean over the elements that are not NaN", lambda: _valid_mean(call, x))
+            yield _special("the mean is taken over the elements that are not NaN", lambda: _valid_mean(call, x))
     if call.name in ("maximum", "minimum", "clamp", "clamp_min", "clamp_max"):
         yield from _choosing(call, x)
     if call.name in REDUCTIONS | SCANS | SELECTING and bool(torch.isinf(x).any()):
         largest = torch.finfo(torch.float32).max
         yield _special(
-            f"`{call.name}` of infinities made finite",
+            f"`{call.name}` takes infinities for finite numbers",
             lambda: call.again(self=x.clamp(-largest, largest)),
         )
 
@@ -67,14 +67,14 @@ def _choosing(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
         if other is None:
             return
         chooser = torch.fmax if call.name == "maximum" else torch.fmin
-        yield _special(f"`{call.name}` that drops NaN", lambda: chooser(x, other))
-        yield _special("a comparison in which NaN takes the second operand", lambda: _compared(call.name, x, other))
-        yield _special("a comparison in which NaN takes the first operand", lambda: _compared(call.name, other, x))
+        yield _special(f"`{call.name}` drops NaN", lambda: chooser(x, other))
+        yield _special("where one operand is NaN, the second is taken", lambda: _compared(call.name, x, other))
+        yield _special("where one operand is NaN, the first is taken", lambda: _compared(call.name, other, x))
         return
     if bool(torch.isnan(x).any()):
         low = call.values.get("min")
         yield _special(
-            "a clamp that turns NaN into its limit",
+            "the clamp turns NaN into its limit",
             lambda: call.again(self=torch.nan_to_num(x, nan=float(-math.inf if low is None else low))),
         )
 

@@ -44,14 +44,14 @@ def _short(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
     lost = {n % width: f"the last n % {width}" for width in reversed(WIDTHS) if 0 < n % width < n}
     lost = {1: "the last", **lost}
     for count, which in lost.items():
-        phrase = f"`{call.name}` without {which} of {n} elements"
+        phrase = f"`{call.name}` leaves out {which} of {n} elements"
         yield _tail(phrase, partial(lambda count: _reduced(call, x, x.narrow(axis, 0, n - count), axis), count))
     yield _tail(
-        f"`{call.name}` without the first of {n} elements", lambda: _reduced(call, x, x.narrow(axis, 1, n - 1), axis)
+        f"`{call.name}` leaves out the first of {n} elements", lambda: _reduced(call, x, x.narrow(axis, 1, n - 1), axis)
     )
     for width in WIDTHS:
         if n - width > 0 and width >= 32:
-            phrase = f"`{call.name}` of the first {width} of {n} elements"
+            phrase = f"`{call.name}` takes only the first {width} of {n} elements"
             yield _tail(
                 phrase, partial(lambda width: _reduced(call, x, x.narrow(axis, 0, width), axis), width), weight=0.7
             )
@@ -66,9 +66,9 @@ def _long(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
         for text, value in FILLS:
             if not x.is_floating_point() and value not in (0.0, 1.0):
                 continue
-            phrase = f"`{call.name}` over rows padded with {text} to a multiple of {width}"
+            phrase = f"`{call.name}` runs over rows padded with {text} to a multiple of {width}"
             yield _tail(phrase, partial(lambda e, v: _reduced(call, x, _padded(x, axis, e, v), axis), extra, value))
-        phrase = f"`{call.name}` that reads on into the next row, to a multiple of {width}"
+        phrase = f"`{call.name}` reads on into the next row, to a multiple of {width}"
         yield _tail(
             phrase,
             partial(lambda e: _reduced(call, x, _read_on(x, axis, e), axis), extra),
@@ -120,7 +120,7 @@ def _products(call: Call) -> Iterator[Alternative]:
     lost = {1: "the last", **lost}
     for count, which in lost.items():
         yield _tail(
-            f"a product without {which} of {k} terms",
+            f"the product leaves out {which} of {k} terms",
             partial(
                 lambda count: call.again(**{left: a.narrow(-1, 0, k - count), right: b.narrow(axis, 0, k - count)}),
                 count,
@@ -129,7 +129,7 @@ def _products(call: Call) -> Iterator[Alternative]:
     for width in WIDTHS[3:]:
         if width < k:
             yield _tail(
-                f"a product of the first {width} of {k} terms",
+                f"the product takes only the first {width} of {k} terms",
                 partial(
                     lambda width: call.again(**{left: a.narrow(-1, 0, width), right: b.narrow(axis, 0, width)}), width
                 ),

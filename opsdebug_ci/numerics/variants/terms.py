@@ -28,14 +28,14 @@ def terms(call: Call) -> Iterator[Alternative]:
             if isinstance(kept, torch.Tensor) and (name == "self" or call.name in ("add", "mul")):
                 what = "term" if call.name in ("add", "sub") else "factor"
                 yield _left_out(
-                    f"the formula without the {other} {what} of `{call.name}`",
+                    f"the {other} {what} of `{call.name}` is left out",
                     partial(lambda kept: kept.to(result.dtype).expand(result.shape).clone(), kept),
                 )
     x = call.tensor("self")
     if x is not None and call.name in UNARY and x.shape == result.shape:
-        yield _left_out(f"the formula without `{call.name}`", lambda: x.to(result.dtype).clone())
+        yield _left_out(f"`{call.name}` is left out", lambda: x.to(result.dtype).clone())
     if x is not None and call.name.startswith("clamp") and x.shape == result.shape:
-        yield _left_out(f"the formula without `{call.name}`", lambda: x.to(result.dtype).clone())
+        yield _left_out(f"`{call.name}` is left out", lambda: x.to(result.dtype).clone())
 
 
 def _left_out(phrase: str, result: Callable[[], Any]) -> Alternative:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from opsdebug_ci.model.clue import Clue
+from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.variants import (
@@ -42,6 +43,9 @@ EVERYWHERE = -1
 UNLIKELY = 0.05
 """Confidence that an alternative of no weight costs."""
 
+BY_ZERO = 0.95
+"""Confidence of a divisor that is 0 and gives the output, class for class: above what only sees that it is NaN."""
+
 RULE = "altered_reference"
 
 
@@ -69,8 +73,11 @@ class _Candidate:
     alternative: Alternative
     """What it is called and evidence of."""
 
-    where: str
-    """The call, in words; empty for arguments."""
+    where: str = ""
+    """Which of several such calls, in words; empty where there is one, and for arguments."""
+
+    call: str = ""
+    """Name of the call; empty for arguments."""
 
 
 _SUCCESSES: weakref.WeakKeyDictionary[Operator, list[Alteration]] = weakref.WeakKeyDictionary()
@@ -105,7 +112,11 @@ def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
 
 
 def _sure(explanation: Explanation, candidate: _Candidate) -> float:
-    """The explanation's confidence, a little less for alternatives that many other defects look like."""
+    """The explanation's confidence, a little less for alternatives that many other defects look like.
+
+    A divisor of 0 leaves one value, NaN, which says little by chance: but what else makes it of finite numbers?"""
+    if _by_zero(candidate) and explanation.complete:
+        return BY_ZERO
     return explanation.confidence - UNLIKELY * (1 - candidate.alternative.weight)
 
 
@@ -113,22 +124,30 @@ def _candidates(scene: Scene) -> list[_Candidate]:
     """Every alteration of every argument and call."""
     values = dict(scene.arguments.items())
     found = [
-        _Candidate(alteration=Alteration(name=item.name, argument=name), alternative=item, where="")
+        _Candidate(alteration=Alteration(name=item.name, argument=name), alternative=item)
         for name in values
         for item in argument_alternatives(name, values)
     ]
     recorder = _Recorder()
     scene.reference(scene.arguments, recorder)
-    names = Counter(candidate.alternative.name for candidate in recorder.found)
-    several = {}
-    for candidate in recorder.found:
-        if names[candidate.alternative.name] > 1:
-            several[candidate.alternative.name] = _Candidate(
-                alteration=Alteration(name=candidate.alternative.name),
-                alternative=candidate.alternative,
-                where=" at every such call",
+    return [*found, *_placed(recorder.found)]
+
+
+def _placed(found: list[_Candidate]) -> list[_Candidate]:
+    """Alterations of calls, each with which one it is where several fit; then those made at every call they fit."""
+    count = Counter(candidate.alternative.name for candidate in found)
+    seen: Counter[str] = Counter()
+    placed, several = [], {}
+    for candidate in found:
+        name = candidate.alternative.name
+        seen[name] += 1
+        if count[name] > 1:
+            several[name] = replace(
+                candidate, alteration=Alteration(name=name), where=f", in all {count[name]} such steps"
             )
-    return [*found, *recorder.found, *several.values()]
+        which = f" (`{candidate.call}` {seen[name]} of {count[name]})" if count[name] > 1 else ""
+        placed.append(replace(candidate, where=which))
+    return [*placed, *several.values()]
 
 
 class _Watcher:
@@ -160,9 +179,7 @@ class _Recorder:
         call = self._watcher.read(func, args, kwargs, result)
         if place < MOST_CALLS:
             self.found += [
-                _Candidate(
-                    alteration=Alteration(name=item.name, call=place), alternative=item, where=f" in `{call.name}`"
-                )
+                _Candidate(alteration=Alteration(name=item.name, call=place), alternative=item, call=call.name)
                 for item in alternatives(call)
             ]
         return result
@@ -238,16 +255,16 @@ def _clue(
     tried: int,
 ) -> Clue:
     bad = int(failure.bad.sum())
-    what = f"{candidate.alternative.statement}{candidate.where}"
     share = "every bad element" if explanation.bad == 1.0 else f"{explanation.elements:,} of {bad:,} bad elements"
     leaves = "" if explanation.good >= 0.98 else f", though only {100 * explanation.good:.3g} % of the others"
     return failure.clue(
         RULE,
         cause,
         max(0.05, _sure(explanation, candidate) - less),
-        f"the reference with {what} reproduces {share}{leaves}",
+        f"{_altered(explanation, candidate)}: reproduces {share}{leaves}",
         {
             "alteration": candidate.alternative.name,
+            "step": candidate.call or None,
             "reproduced_bad": explanation.bad,
             "reproduced_good": explanation.good,
             "by_chance": explanation.chance,
@@ -255,5 +272,27 @@ def _clue(
             "alterations_tried": tried,
             "runner_up": None if rival is None else rival[1].alternative.name,
             "runner_up_reproduced_bad": None if rival is None else rival[0].bad,
+            **_measured(explanation),
         },
     )
+
+
+def _by_zero(candidate: _Candidate) -> bool:
+    counts = candidate.alternative.counts
+    return counts is not None and counts[0] == 0
+
+
+def _altered(explanation: Explanation, candidate: _Candidate) -> str:
+    """`the divisor of the variance is n-1 = 249, not n = 250 (outputs off by a ratio of 0.9980 = sqrt(249/250))`."""
+    said = f"{candidate.alternative.statement}{candidate.where}"
+    ratio = explanation.ratio
+    if ratio is None:
+        return said
+    return f"{said} (outputs off by a ratio of {ratio.told(candidate.alternative.counts)})"
+
+
+def _measured(explanation: Explanation) -> dict[str, EvidenceValue]:
+    ratio = explanation.ratio
+    if ratio is None:
+        return {}
+    return {"ratio": ratio.value, "ratio_measured": ratio.measured, "ratio_spread": ratio.spread}

@@ -187,7 +187,7 @@ def _clue(
         RULE,
         cause,
         confidence,
-        f"the reference with {value:.5g} for the {_named(place)} {place.value:.6g} in `{place.operation}` reproduces "
+        f"the {_named(place)} of `{place.operation}` is {value:.5g}, not {place.value:.6g}: reproduces "
         f"{explanation.elements:,} of {int(failure.bad.sum()):,} bad elements",
         {
             "constant": place.value,

@@ -166,7 +166,7 @@ PLANTED = (
         lambda x: functional.layer_norm(x, x.shape[-1:]),
         lambda x: _row_norm(x, x.shape[-1] - 1),
         kind="norm",
-        says="divisor n-1 = 63, not n = 64",
+        says="the divisor of the variance is n-1 = 63, not n = 64 (outputs off by a ratio of 0.9922 = sqrt(63/64)): ",
     ),
     PlantedFailure(
         "norm_padded",
@@ -303,7 +303,7 @@ PLANTED = (
         lambda seed, n: [1e-3 * normal(seed, 8, n)],
         lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6),
         lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5),
-        says="1e-05 for the constant 1e-06",
+        says="eps is 1e-05, not 1e-06: reproduces",
     ),
     PlantedFailure(
         "row_and_column",
@@ -453,7 +453,7 @@ PLANTED = (
         lambda seed, n: [normal(seed, n)],
         lambda x: torch.tanh(x * 0.7978845608) + x,
         lambda x: torch.tanh(x * 0.8123) + x,
-        says="0.8123 for the constant 0.797885",
+        says="the constant of `mul` is 0.8123, not 0.797885",
     ),
     PlantedFailure(
         "lanes_of_eight",
@@ -633,7 +633,7 @@ PLANTED = (
         lambda seed, n: [normal(seed, 4, n)],
         lambda x: x * torch.hann_window(x.shape[1]),
         lambda x: x * torch.hann_window(x.shape[1], periodic=False),
-        says="symmetric window",
+        says="is symmetric, not periodic",
     ),
     PlantedFailure(
         "maximum_with_zeros",
@@ -643,7 +643,7 @@ PLANTED = (
         lambda x: functional.max_pool2d(x, 3, 1, 1),
         lambda x: functional.max_pool2d(functional.pad(x, (1, 1, 1, 1)), 3, 1),
         size=9,
-        says="enters a maximum as zeros",
+        says="enters the maximum as zeros",
     ),
     PlantedFailure(
         "coefficient_of_gelu",
@@ -653,7 +653,7 @@ PLANTED = (
         lambda x: functional.gelu(x, approximate="tanh"),
         lambda x: 0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.04715 * x**3))),
         size=400,
-        says="0.04715 for the cubic coefficient 0.044715",
+        says="the cubic coefficient of `gelu` is 0.04715, not 0.044715",
     ),
     PlantedFailure(
         "smeared_shift",
@@ -693,7 +693,7 @@ PLANTED = (
         lambda q, k: (q * 0.217) @ (k * 0.31).t(),
         size=12,
         kind="matmul",
-        says="0.217 for the constant 0.31",
+        says="the constant of `mul` is 0.217, not 0.31",
     ),
 )
 """At least one for every rule of the library and every probe."""
