@@ -18,7 +18,7 @@ from opsdebug_ci.model.message import KeepInputs, KeptInputs, TimeCase
 from opsdebug_ci.model.shared_probe import SHARED_PROBE
 from opsdebug_ci.model.timing import CaseTimed, Visit
 from opsdebug_ci.model.vocabulary import Family, Layout
-from opsdebug_ci.pipeline.experiment import Series
+from opsdebug_ci.pipeline.experiment import STARTING_S, VISITS, Series
 from opsdebug_ci.plan import Axes, mismatch
 from opsdebug_ci.plan.timing_cases import timing_cases
 
@@ -30,6 +30,9 @@ LEAST_LIMIT_S = 5.0
 
 LIMIT_SAMPLES = 100
 """Samples of the slowest arm that a visit may last besides; it takes 24 at most, and warms up."""
+
+LONG_VISIT_CALLS = 5
+"""Calls of a visit where one takes long: warming up ends after two once a second is over, and three samples follow."""
 
 LOOK_S = 0.02
 """Seconds of samples while sizing."""
@@ -100,12 +103,14 @@ class ArmLook:
         slowest_ns = max((min(visit.samples_ns) for visit in timed), default=0.0)
         calls = min((visit.calls for visit in timed), default=1)
         sample_s = calls * slowest_ns / 1e9
+        turn_s = LONG_VISIT_CALLS * sum(min(visit.samples_ns) for visit in timed) / 1e9
         return Series(
             case=case,
             calls=calls,
             first=case.dims == own.dims,
             inputs=self._inputs(case, notes),
             limit_s=LEAST_LIMIT_S + LIMIT_SAMPLES * sample_s,
+            visits=visits_of(turn_s),
         )
 
     def probe(self) -> Series:
@@ -139,3 +144,15 @@ class ArmLook:
             notes.append(f"{case.name}: the arms make different inputs, and those of the head could not be handed on")
             return None
         return StoredInputs(table=kept.table, directory=str(self.scratch))
+
+
+def visits_of(turn_s: float) -> int:
+    """Visits of each arm in a launch.
+
+    A second one only makes the minimum of the same process better, while launches are what a verdict counts: it is
+    left out where it would cost as much as starting another launch does.
+
+    Args:
+        turn_s: seconds that one visit of every arm takes at least.
+    """
+    return 1 if turn_s > STARTING_S else VISITS

@@ -9,13 +9,11 @@ from statistics import median
 from opsdebug_ci.model.speed import Comparison, Effect, LaunchTime, Round, SpeedVerdict
 from opsdebug_ci.pipeline.comparison_plan import Duel, Plan
 from opsdebug_ci.pipeline.experiment import Records
+from opsdebug_ci.regress.confirmation import FEWEST_LAUNCHES
 from opsdebug_ci.regress.effect import effect_of
 from opsdebug_ci.regress.rule import conclude
 from opsdebug_ci.regress.wording import change, statement
 from opsdebug_ci.report.document import case_document
-
-FEWEST_LAUNCHES = 4
-"""Launches of each arm without which nothing is said."""
 
 PROBE_SHIFT = 0.02
 """Log ratio of what both arms share that is still nothing: four launches of an idle machine scatter less."""

@@ -45,8 +45,14 @@ STEADY_MEMORY = {
 operator with large outputs takes fresh pages, and which ones it gets moves its time by tens of per cent. Applies to
 both arms alike; what the environment says wins; other C libraries ignore it."""
 
+STARTING_S = 4.0
+"""Seconds it takes to start the processes of a launch, as measured on two cores with torch."""
+
+VISITS = 2
+"""Visits of each arm in a launch, in opposite orders."""
+
 VISIT_S = 0.05
-"""Seconds of samples in one visit; two visits per launch."""
+"""Seconds of samples in one visit."""
 
 MOST_SAMPLES = 24
 """Samples of one visit at most."""
@@ -70,6 +76,9 @@ class Series:
 
     limit_s: float | None = None
     """Longest a visit may take; None: as long as any case."""
+
+    visits: int = VISITS
+    """Visits of each arm in a launch: one where a second would take as long as another launch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +108,21 @@ class Records:
     costs_s: dict[str, float] = field(default_factory=dict)
     """Seconds spent, by case id."""
 
+    visits_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Seconds that the visits of a case in an arm took in one launch; the longest."""
+
     processes: int = 0
     """Fresh processes."""
 
     def of(self, case_id: str, arm: str, part: Round) -> list[LaunchTime]:
         """Launches of one series in one arm, in order."""
         return self.launches.get((case_id, arm, part), [])
+
+    def spent(self, case_id: str, by_arm: Mapping[str, float]) -> None:
+        """Add the seconds of one launch of a case."""
+        self.costs_s[case_id] = self.costs_s.get(case_id, 0.0) + sum(by_arm.values())
+        for arm, seconds in by_arm.items():
+            self.visits_s[case_id, arm] = max(seconds, self.visits_s.get((case_id, arm), 0.0))
 
 
 @final
@@ -140,11 +158,13 @@ class Experiment:
         return left if len(left) > 1 else ()
 
     def _visit_all(self, part: Round, series: Series, arms: tuple[str, ...], pools: Mapping[str, WorkerPool]) -> None:
-        began = time.monotonic()
         order = self._shuffled(list(arms))
         visits: dict[str, list[Visit]] = {arm: [] for arm in arms}
-        for arm in (*order, *reversed(order)):
+        spent_s = dict.fromkeys(arms, 0.0)
+        for arm in (*order, *reversed(order))[: series.visits * len(order)]:
+            began = time.monotonic()
             answer = pools[arm].about(_request(series), CaseTimed, series.limit_s)
+            spent_s[arm] += time.monotonic() - began
             if isinstance(answer, CaseTimed) and answer.visit is not None:
                 visits[arm].append(answer.visit)
             else:
@@ -153,8 +173,7 @@ class Experiment:
         else:
             for arm in arms:
                 self._keep(part, series, arm, visits[arm])
-        spent = self.records.costs_s.get(series.case.id, 0.0)
-        self.records.costs_s[series.case.id] = spent + time.monotonic() - began
+        self.records.spent(series.case.id, spent_s)
 
     def _keep(self, part: Round, series: Series, arm: str, visits: Sequence[Visit]) -> None:
         kept = self.records.launches.setdefault((series.case.id, arm, part), [])

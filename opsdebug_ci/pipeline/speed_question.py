@@ -23,6 +23,10 @@ from opsdebug_ci.plan.setting import PERFORMANCE_BUDGET
 PULL_REQUEST_S = 90.0
 """Seconds for comparing in stage smoke, unless `budget.performance` says otherwise: somebody waits for it."""
 
+CONFIRMING_S = 60.0
+"""Seconds more, where nobody set that budget, for confirming what showed by far: four launches of 15 s each, as long as
+they took on two cores with five times as much to do. Nobody waits for it who has nothing to look at."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedQuestion:
@@ -64,8 +68,12 @@ class SpeedQuestion:
     def means(self, part: Budget) -> Means:
         """What a comparison within `part` may use."""
         left_s = part.remaining_s()
+        default = not self.nightly and PERFORMANCE_BUDGET not in self.configuration.budget_s.by_name
         return Means(
-            configuration=self.configuration, world=self.world, budget_s=None if math.isinf(left_s) else left_s
+            configuration=self.configuration,
+            world=self.world,
+            budget_s=None if math.isinf(left_s) else left_s,
+            confirming_s=CONFIRMING_S if default else 0.0,
         )
 
     @property

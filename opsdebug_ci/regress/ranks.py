@@ -70,6 +70,15 @@ def probability_larger(base: Sample, head: Sample) -> float:
     return _cumulative(base.size, head.size)[below]
 
 
+def overlaps_borne(size: int, significance: float) -> int:
+    """Most pairs in the wrong order with which two samples of `size` still differ at that exact one-sided level.
+
+    Returns:
+        The largest u with P(U <= u) <= significance; -1 where not even complete separation, 1 / C(2 size, size), does.
+    """
+    return sum(1 for p in _cumulative(size, size) if p <= significance) - 1
+
+
 def shift(base: Sample, head: Sample, confidence: float = 0.95) -> Shift:
     """Two-sample Hodges-Lehmann shift of `head` against `base` with its exact distribution-free interval.
 

@@ -53,3 +53,15 @@ def detectable(error: float) -> float:
     exp((z(0.99) + z(0.95)) * error) - 1: beyond what chance shows once in a hundred times, nineteen times of twenty.
     """
     return math.expm1((ALARM_Z + POWER_Z) * error) if math.isfinite(error) else math.inf
+
+
+def pair_scatter(found: float, launches: int) -> float:
+    """Standard deviation of one launch of the head against one of the base, as a log ratio.
+
+    `detectable` and `standard_error` solved for sqrt(s_b^2 + s_h^2), with as many launches of both arms.
+
+    Args:
+        found: what these launches would have shown, as a share.
+        launches: of each arm.
+    """
+    return math.log1p(found) / (ALARM_Z + POWER_Z) * math.sqrt(EFFICIENCY * launches)

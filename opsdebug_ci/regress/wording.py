@@ -53,8 +53,13 @@ def statement(
     if verdict is SpeedVerdict.SAME:
         return f"same: {moved}; {share(effect.detectable)} slower would have shown"
     if confirm is None and (effect.shown or effect.detectable <= threshold):
-        return f"not confirmed for want of time: {moved}"
+        return f"{times_as_long(effect)}not confirmed in the time there was: {moved}"
     return f"too noisy: {moved}; only {share(effect.detectable)} slower would have shown"
+
+
+def times_as_long(effect: Effect) -> str:
+    """`14 times as long, ` where a share in per cent is hard to grasp; empty below twice as long."""
+    return f"{effect.ratio:.{0 if effect.ratio >= 9.95 else 1}f} times as long, " if effect.ratio >= 2 else ""
 
 
 def _end(value: float, digits: int) -> str:
