@@ -13,6 +13,7 @@ from opsdebug_ci.failures.bunch import ALWAYS, Bunch
 from opsdebug_ci.failures.fingerprint import same_named, same_step, same_unnamed, same_zone, unnamed
 from opsdebug_ci.failures.frames import alike
 from opsdebug_ci.failures.kind import MEMORY, MEMORY_SIGNALS, VALUES
+from opsdebug_ci.failures.rivalry import explained_as_well
 from opsdebug_ci.failures.separators import covers
 from opsdebug_ci.model import Cause
 
@@ -34,6 +35,11 @@ UNSPECIFIC = frozenset(
     map(str, (Cause.UNKNOWN, Cause.NAN_INF_HANDLING, Cause.NONDETERMINISM_RACE, Cause.CRASH_SEGFAULT))
 )
 """Causes that name a symptom: wrong values of any other cause have an explanation of their own."""
+
+
+MANY = 3
+"""Times as many cases a cause must have before it is asked whether it explains another's: of about as many, both may
+be there."""
 
 
 def same_bytes(first: Bunch, second: Bunch) -> str:
@@ -108,10 +114,24 @@ def covered(first: Bunch, second: Bunch) -> str:
     return ""
 
 
+def outnumbered(first: Bunch, second: Bunch) -> str:
+    """Wrong values that the cause of far more cases of the same output explains as well."""
+    mine, other = first.identity, second.identity
+    if not {mine.kind, other.kind} <= set(VALUES) or unnamed(mine) or unnamed(other) or mine.cause == other.cause:
+        return ""
+    if mine.target != other.target or not same_step(mine, other) or len(second.cases) < MANY * len(first.cases):
+        return ""
+    if not explained_as_well(first, second):
+        return ""
+    return (
+        f"taken for `{mine.cause}` by themselves, but `{other.cause}`, which {len(second.cases):,} cases have, fits too"
+    )
+
+
 ALIKE: tuple[Rule, ...] = (same_bytes, same_values, same_stack)
 """Rules that hold both ways."""
 
-SYMPTOM: tuple[Rule, ...] = (less_known, consequence, covered)
+SYMPTOM: tuple[Rule, ...] = (less_known, consequence, covered, outnumbered)
 """Rules that make the first a part of the second."""
 
 

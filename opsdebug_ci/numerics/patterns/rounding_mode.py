@@ -23,6 +23,16 @@ SUPPORT = 8
 MATCH = 0.98
 """Share of those elements that must follow one way of rounding."""
 
+SURE, LIKELY, HINT = 0.99, 0.88, 0.5
+"""Confidence where a rival that looks the same within the tolerance is ruled out bit by bit; where it is not; and of
+outputs of fewer than SUPPORT distinct values, of which a step to either side is one way of rounding or the other."""
+
+LEAST_MISSES = 8.0
+"""Elements a rival must be expected to get wrong before seeing none rules it out: chance e**-8 = 0.03 %."""
+
+MISSES_SEEN = 0.125
+"""Share of the expected misses up to which none counts as seen: roundings before the last one decide a few."""
+
 MOST_LEVELS = 512
 """Distinct values of a reference up to which they are taken for the levels of a quantiser."""
 
@@ -54,7 +64,8 @@ def rounding_mode(failure: Failure) -> Iterator[Clue]:
     """Wrong elements one step from the reference, >= 98 % of them to one side of it, or of zero.
 
     For floats a step is an ulp, and the output must be the reference so rounded on all elements where that differs from
-    rounding to nearest; for integers and quantised values it is a level. Fewer than 30 % wrong: only ties can differ.
+    rounding to nearest: bit for bit, so that many of them tell it from a number that is a little off (`_sure`). For
+    integers and quantised values it is a level. Fewer than 30 % wrong: only ties can differ.
     Two integer arguments, wrong only where their signs differ, by 1 or by the divisor: C's division against Python's.
     """
     if failure.kind is Kind.INDEX or failure.actual.dtype == torch.bool:
@@ -86,7 +97,7 @@ def _floats(failure: Failure) -> Iterator[Clue]:
     for way, values in ways.items():
         telling = values != nearest
         matching = share((seen.actual == values)[telling])
-        kept = share((seen.actual == nearest)[~telling])
+        kept = share((seen.actual == nearest)[~telling]) if not bool(telling.all()) else 1.0
         if int(telling.sum()) >= SUPPORT and matching >= MATCH and kept >= MATCH and bool((telling & seen.bad).any()):
             statement = f"{100 * matching:.4g} % of the values that the way of rounding decides are {way}"
             evidence: Numbers = {
@@ -95,8 +106,26 @@ def _floats(failure: Failure) -> Iterator[Clue]:
                 "matching": matching,
                 "others_nearest": kept,
             }
-            yield failure.clue("rounding_mode", Cause.WRONG_ROUNDING, 0.88, statement, evidence)
+            sure = _sure(seen, values, telling)
+            yield failure.clue("rounding_mode", Cause.WRONG_ROUNDING, sure, statement, evidence)
             return
+
+
+def _sure(seen: Sample, values: torch.Tensor, telling: torch.Tensor) -> float:
+    """How sure a way of rounding is that gave `values`, bit for bit, where a wrong number would be about as near.
+
+    A formula with one number a little off moves a value y by c * y, which is c * m steps where m is its significand;
+    rounded to nearest, that is the value cut wherever it is half a step. Elsewhere a share of |c * m - 1/2| comes out
+    one step away: on average at least half the mean relative deviation of the m from their median, whatever c is.
+    """
+    if torch.unique(seen.expected[telling]).numel() < SUPPORT:
+        return HINT
+    distinct = torch.unique(seen.expected[seen.expected != 0].abs())
+    significands = 2 * torch.frexp(distinct).mantissa
+    middle = significands.median()
+    least = float((significands - middle).abs().mean() / middle) / 2
+    missed = 1 - share(seen.actual == values)
+    return SURE if least * distinct.numel() >= LEAST_MISSES and missed <= MISSES_SEEN * least else LIKELY
 
 
 def _neighbours(values: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
