@@ -52,8 +52,9 @@ def statement(
         return f"slower for certain, but by less than counts ({share(threshold)}, 0.2 us): {moved}"
     if verdict is SpeedVerdict.SAME:
         return f"same: {moved}; {share(effect.detectable)} slower would have shown"
-    if confirm is None and (effect.shown or effect.detectable <= threshold):
-        return f"{times_as_long(effect)}not confirmed in the time there was: {moved}"
+    if effect.shown or (confirm is None and effect.detectable <= threshold):
+        how = "in the time there was" if confirm is None else f"by {launches}"
+        return f"{times_as_long(effect)}not confirmed {how}: {moved}"
     return f"too noisy: {moved}; only {share(effect.detectable)} slower would have shown"
 
 

@@ -93,11 +93,46 @@ def by_operator(comparisons: Sequence[Comparison], verdict: SpeedVerdict) -> tup
 
 
 def unsettled(run: ComparisonRun) -> int:
-    """Operators that are not called slower, and of which a case could not be told."""
-    found = {
-        verdict: {one.case.operator for one in run.comparisons if one.verdict is verdict} for verdict in SpeedVerdict
-    }
-    return len(found[SpeedVerdict.INCONCLUSIVE] - found[SpeedVerdict.REGRESSED])
+    """Operators that are not called slower, and of which a case could not be told; without those that showed it."""
+    told = {one.case.operator for one in run.comparisons if one.verdict is SpeedVerdict.REGRESSED}
+    told |= {group.worst.case.operator for group in unconfirmed(run)}
+    return len({one.case.operator for one in run.comparisons if one.verdict is SpeedVerdict.INCONCLUSIVE} - told)
+
+
+def unconfirmed(run: ComparisonRun) -> tuple[OperatorVerdict, ...]:
+    """Operators that showed a slowdown beyond their threshold, which was not confirmed; each once, the worst first.
+
+    None where the run is not believed, or where another case of the operator regressed.
+    """
+    regressed = {one.case.operator for one in run.comparisons if one.verdict is SpeedVerdict.REGRESSED}
+    shown = [one for one in run.comparisons if one.case.operator not in regressed and _shown_slower(one)]
+    groups = () if run.contaminated else by_operator(shown, SpeedVerdict.INCONCLUSIVE)
+    return tuple({group.worst.case.operator: group for group in reversed(groups)}.values())[::-1]
+
+
+def _shown_slower(one: Comparison) -> bool:
+    screen, effect = one.screen, one.effect
+    if screen is None or effect is None or one.verdict is not SpeedVerdict.INCONCLUSIVE:
+        return False
+    return screen.ratio > 1 and effect.shown and effect.low > 1 + one.threshold
+
+
+def unconfirmed_words(run: ComparisonRun) -> str:
+    """`14 times as long, not confirmed in the time there was`: the worst of them; empty without any."""
+    groups = unconfirmed(run)
+    effect = groups[0].worst.effect if groups else None
+    return "" if effect is None else f"{much(effect)}, {_not_confirmed(run.complete)}"
+
+
+def much(effect: Effect) -> str:
+    """`14 times as long` from twice as long on, `30 % slower` below; of something slower."""
+    if effect.ratio < 2:
+        return f"{100 * (effect.ratio - 1):.0f} % slower"
+    return f"{effect.ratio:.{0 if effect.ratio >= 9.95 else 1}f} times as long"
+
+
+def _not_confirmed(complete: bool) -> str:
+    return "not confirmed" if complete else "not confirmed in the time there was"
 
 
 def conclusion(run: ComparisonRun) -> str:
@@ -110,7 +145,10 @@ def conclusion(run: ComparisonRun) -> str:
         others = len({group.worst.case.operator for group in groups}) - 1
         more = f"; and {others:,} more operator{'' if others == 1 else 's'}" if others else ""
         return f"{_slower(run.arms, groups[0].worst)}{more}"
-    return ", ".join([*_counts(run), *(["nothing is believed in this run"] if run.contaminated else [])])
+    shown = [
+        f"{plain(group.worst.case.operator, NAME_WIDTH)}: {unconfirmed_words(run)}" for group in unconfirmed(run)[:1]
+    ]
+    return ", ".join([*shown, *_counts(run), *(["nothing is believed in this run"] if run.contaminated else [])])
 
 
 def _slower(arms: Sequence[ArmFacts], one: Comparison) -> str:
@@ -168,7 +206,7 @@ def _unclear(one: Comparison, effect: Effect) -> str:
     """Why a comparison could not tell: noise, time, or a run that cannot be believed."""
     if effect.detectable > one.threshold and not (one.confirm is None and effect.shown):
         return f"; only {detectable(effect)} slower or more would have shown"
-    return "; not confirmed for want of time" if one.confirm is None else "; not believed in this run"
+    return "; not confirmed in the time there was" if one.confirm is None else "; not believed in this run"
 
 
 def control_line(run: ComparisonRun, alarms: AlarmBound | None) -> str:

@@ -88,7 +88,7 @@ def test_what_was_measured_is_there_to_be_checked(document: RunDocument) -> None
     counts = {(one.arm, one.round): 0 for one in slowed.launches}
     for one in slowed.launches:
         counts[one.arm, one.round] += 1
-    assert counts["base", Round.CONFIRM] == counts["head", Round.CONFIRM] == 8
+    assert 4 <= counts["base", Round.CONFIRM] == counts["head", Round.CONFIRM] <= 8
     assert len({one.calls for one in slowed.launches}) == 1
     assert [facts.name for facts in run.arms] == ["base", "head"]
     assert (run.arms[0].dirty, run.arms[1].dirty) == (False, True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from opsdebug_ci.model.speed import Effect, SpeedVerdict
@@ -46,8 +48,7 @@ STATEMENTS = {
     SpeedVerdict.SAME: "same: +11 % [8, 14] against base, 100 us -> 111 us; 3.0 % slower would have shown",
     SpeedVerdict.SUSPECTED: "slower for certain, but by less than counts (10 %, 0.2 us): +11 % [8, 14] against base, "
     "100 us -> 111 us",
-    SpeedVerdict.INCONCLUSIVE: "too noisy: +11 % [8, 14] against base, 100 us -> 111 us; only 3.0 % slower would have "
-    "shown",
+    SpeedVerdict.INCONCLUSIVE: "not confirmed by 8 fresh launches: +11 % [8, 14] against base, 100 us -> 111 us",
 }
 
 
@@ -87,3 +88,11 @@ def test_what_moved_by_more_than_shows_is_not_called_noisy(
     assert said.startswith("too noisy: ") is noisy
     assert ("not confirmed in the time there was: " in said) is not noisy
     assert said.startswith("14 times as long, ") is (ratio > 2)
+
+
+def test_a_shift_that_too_few_fresh_launches_left_open_is_not_called_noisy() -> None:
+    screen, confirm = effect(13.85, 12.95, 15.65, 0.128), replace(effect(13.9, 13.0, 15.0, 0.128), launches=4)
+    said = statement(
+        SpeedVerdict.INCONCLUSIVE, "base", screen=screen, confirm=confirm, threshold=0.1, base_ns=1e5, head_ns=1.39e6
+    )
+    assert said.startswith("14 times as long, not confirmed by 4 fresh launches: +1290 % [1200, 1400] against base")

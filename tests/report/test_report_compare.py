@@ -95,10 +95,10 @@ def test_a_contaminated_run_says_so_and_why() -> None:
 
 def test_what_showed_but_was_not_confirmed_is_not_called_noisy() -> None:
     text = compare_text(compare_document(compared_run(compared("gelu N=8 inconclusive +1285 [1195, 1465] x4 sees 13"))))
-    line = "gelu N=8 float32: 1285 % slower [1195, 1465] than base 3fa9c21; not confirmed for want of time\n"
+    line = "gelu N=8 float32: 1285 % slower [1195, 1465] than base 3fa9c21; not confirmed in the time there was\n"
     assert line in text
     text = compare_text(compare_document(compared_run(compared("gelu N=8 inconclusive +30 [25, 35] x4"))))
-    assert "gelu N=8 float32: 30 % slower [25, 35] than base 3fa9c21; not confirmed for want of time\n" in text
+    assert "gelu N=8 float32: 30 % slower [25, 35] than base 3fa9c21; not confirmed in the time there was\n" in text
 
 
 def test_long_lists_are_cut_and_v_shows_them() -> None:

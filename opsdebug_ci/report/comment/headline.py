@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.publication import Conclusion, Publication, ShardState
 from opsdebug_ci.model.shard import DEFAULT_SUITE
+from opsdebug_ci.model.speed import ComparisonRun
 from opsdebug_ci.report import rollup, speed
 from opsdebug_ci.report.comment.brief import CUT
 from opsdebug_ci.report.comment.failures import new_groups
@@ -52,17 +53,32 @@ def counts(publication: Publication) -> str:
     document, total = publication.document, len(publication.shards)
     waiting, accepted = len(waiting_regressions(publication)), len(publication.accepted)
     taken = sum(shard.state is ShardState.TAKEN for shard in publication.shards)
-    performance = None if document is None else document.performance
-    run = None if performance is None else performance.comparison
+    run = _comparison(publication)
     unsettled = 0 if run is None else speed.unsettled(run)
     clauses = [
         "no case was judged" if document is None else rollup.judged(document),
         *([f"{counted(waiting, 'operator')} slower, needs a person"] if waiting else []),
         *([f"{counted(accepted, 'operator')} {ACCEPTED}"] if accepted else []),
+        *_shown(run),
         *([f"speed of {counted(unsettled, 'operator')} not settled"] if unsettled else []),
         *([f"from {taken} of {total} shards" if taken < total else f"from {total} shards"] if total > 1 else []),
     ]
     return "; ".join(clauses)
+
+
+def _comparison(publication: Publication) -> ComparisonRun | None:
+    """What was compared; None: nothing."""
+    performance = None if publication.document is None else publication.document.performance
+    return None if performance is None else performance.comparison
+
+
+def _shown(run: ComparisonRun | None) -> list[str]:
+    """Operators that showed a slowdown which was not confirmed, in numbers: `1 operator 14 times as long, ...`."""
+    shown = () if run is None else speed.unconfirmed(run)
+    if run is None or not shown:
+        return []
+    most = "" if len(shown) == 1 else "up to "
+    return [f"{counted(len(shown), 'operator')} {most}{speed.unconfirmed_words(run)}"]
 
 
 def _sentence(publication: Publication) -> str:
@@ -72,7 +88,20 @@ def _sentence(publication: Publication) -> str:
         *_slower(publication),
         *_accepted(publication),
     ]
-    return "; ".join(filter(None, clauses)) or _nothing(publication)
+    told = "; ".join(filter(None, clauses))
+    shown = _unconfirmed(publication)
+    return "; ".join([told, *shown] if told else [*shown, _nothing(publication, beside=bool(shown))])
+
+
+def _unconfirmed(publication: Publication) -> list[str]:
+    """What showed a slowdown that was not confirmed, by name: `**softmax**: 14 times as long, not confirmed ...`."""
+    run = _comparison(publication)
+    shown = () if run is None else speed.unconfirmed(run)
+    if run is None or not shown:
+        return []
+    others = [name(group.worst.case.operator) for group in shown[1:]]
+    more = f"; and {listed(others, OTHERS_NAMED)}" if others else ""
+    return [f"**{name(shown[0].worst.case.operator)}**: {speed.unconfirmed_words(run)}{more}"]
 
 
 def _wrong(publication: Publication) -> list[str]:
@@ -89,11 +118,9 @@ def _wrong(publication: Publication) -> list[str]:
 
 def _slower(publication: Publication) -> list[str]:
     waiting = waiting_regressions(publication)
-    document = publication.document
-    performance = None if document is None else document.performance
+    document, run = publication.document, _comparison(publication)
     if not waiting or document is None:
         return []
-    run = None if performance is None else performance.comparison
     if publication.conclusion is Conclusion.REGRESSED and run is not None and waiting == document.regressions:
         return [f"{md_text(speed.conclusion(run), SENTENCE_LIMIT)}; a person must say whether it is worth it"]
     return [f"{listed([name(one) for one in waiting])} became slower, which needs a person"]
@@ -110,12 +137,14 @@ def _people(publication: Publication) -> list[str]:
     return [name(login) for login in dict.fromkeys(one.by for one in publication.accepted)]
 
 
-def _nothing(publication: Publication) -> str:
+def _nothing(publication: Publication, *, beside: bool) -> str:
+    """What is said where nothing is wrong, `beside` something that may be."""
     document = publication.document
     if publication.conclusion is Conclusion.INCONCLUSIVE:
         return "it cannot be said whether the operators are right"
     known = 0 if document is None else len(document.summary.groups)
-    found = f"nothing new is wrong, {counted(known, 'cause')} known already" if known else "nothing is wrong"
+    nothing = "nothing else" if beside else "nothing"
+    found = f"{nothing} new is wrong, {counted(known, 'cause')} known already" if known else f"{nothing} is wrong"
     return "; ".join(filter(None, (found, fixed_words(publication))))
 
 
