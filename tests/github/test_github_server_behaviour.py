@@ -311,6 +311,22 @@ def test_runs_and_artifacts(server: GithubServer, ask: Client) -> None:
         assert nothing("GET", address).status_code == 403, "downloads need the permission all the same"
 
 
+def test_of_each_job_of_a_run_the_newest_is_listed(server: GithubServer, ask: Client) -> None:
+    run = server.run(REPOSITORY, head_sha=HEAD, run_attempt=2, status="in_progress", conclusion=None)
+    for name, attempt, conclusion in (("a", 1, "success"), ("b", 1, "failure"), ("b", 2, None), ("c", None, "skipped")):
+        server.job(run, name, attempt, conclusion)
+    server.job(server.run(REPOSITORY, head_sha=HEAD), "of another run")
+    listed = ask("GET", f"/actions/runs/{run.id}/jobs").json()
+    assert listed["total_count"] == 3
+    assert [(one["name"], one.get("run_attempt"), one["status"], one["conclusion"]) for one in listed["jobs"]] == [
+        ("a", 1, "completed", "success"),
+        ("b", 2, "in_progress", None),
+        ("c", None, "completed", "skipped"),
+    ]
+    assert ask("GET", f"/actions/runs/{run.id}/jobs?filter=all&per_page=3").json()["total_count"] == 4
+    assert ask("GET", "/actions/runs/5/jobs").status_code == 404
+
+
 def test_what_is_not_there_is_a_violation(server: GithubServer, ask: Client) -> None:
     assert ask("GET", "/labels").status_code == 404
     assert [one.where for one in server.take_violations()] == ["operation"]

@@ -122,6 +122,23 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job of a run, in one attempt; one that is run again is another with the same name."""
+
+    id: int
+    repository: str
+    run: int
+    name: str
+    run_attempt: int | None
+    """None: it is not said."""
+
+    status: str
+    conclusion: str | None
+    at: str
+    """When it was made, began and, if it has, ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
     """A file that a run uploaded."""
 

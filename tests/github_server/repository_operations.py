@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from github_server.answers import Answer, Refusal, error, not_accessible, not_found
 from github_server.calls import Call
-from github_server.records import Artifact, PullRequest, Run
-from github_server.run_documents import artifact_document, run_document
+from github_server.records import Artifact, Job, PullRequest, Run
+from github_server.run_documents import artifact_document, job_document, run_document
 
 RATE_LIMIT = 1000
 """Requests of an hour."""
@@ -120,6 +120,18 @@ def list_artifacts(call: Call) -> Answer:
     if call.query.get("direction") == "asc":
         found.reverse()
     return call.listed(found, lambda one: artifact_document(call.documents, one), within="artifacts")
+
+
+def list_jobs(call: Call) -> Answer:
+    """Jobs of a run, oldest first: of each name the newest, unless `filter=all`."""
+    run = _run(call)
+    found = [one for _, one in sorted(call.state.jobs.items()) if one.run == run.id]
+    if call.query.get("filter", "latest") == "latest":
+        newest: dict[str, Job] = {}
+        for one in found:
+            newest[one.name] = one
+        found = sorted(newest.values(), key=lambda one: one.id)
+    return call.listed(found, lambda one: job_document(call.documents, one), within="jobs")
 
 
 def get_artifact(call: Call) -> Artifact:

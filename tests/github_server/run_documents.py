@@ -1,4 +1,4 @@
-"""GitHub's JSON of workflow runs, artifacts and check runs.
+"""GitHub's JSON of workflow runs, their jobs, artifacts and check runs.
 
 Decides how a remembered value is told; the referee holds it against GitHub's description.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from github_server.documents import Documents, node_id
-from github_server.records import Artifact, Check, PullRequest, Run
+from github_server.records import Artifact, Check, Job, PullRequest, Run
 from github_server.state import APPS
 
 WORKFLOW = 161335
@@ -74,6 +74,34 @@ def pull_minimal(to: Documents, one: PullRequest) -> dict[str, Any]:
         sides[name] = {"ref": side.ref, "sha": side.sha, "repo": where}
     address = f"{to.api}/repos/{one.repository}/pulls/{one.number}"
     return {"id": one.id, "number": one.number, "url": address, **sides}
+
+
+def job_document(to: Documents, one: Job) -> dict[str, Any]:
+    """A job of a run."""
+    run = to.state.runs[one.run]
+    api = f"{to.api}/repos/{one.repository}"
+    return {
+        "id": one.id,
+        "run_id": run.id,
+        "run_url": f"{api}/actions/runs/{run.id}",
+        **({} if one.run_attempt is None else {"run_attempt": one.run_attempt}),
+        "node_id": node_id("CR", one.id),
+        "head_sha": run.head_sha,
+        "head_branch": run.head_branch,
+        "url": f"{api}/actions/jobs/{one.id}",
+        "html_url": f"{to.html}/{one.repository}/actions/runs/{run.id}/job/{one.id}",
+        "status": one.status,
+        "conclusion": one.conclusion,
+        "created_at": one.at,
+        "started_at": one.at,
+        "completed_at": one.at if one.status == "completed" else None,
+        "name": one.name,
+        "workflow_name": run.path.rsplit("/", 1)[-1],
+        "steps": [],
+        "check_run_url": f"{api}/check-runs/{one.id}",
+        "labels": ["ubuntu-latest"],
+        **dict.fromkeys(("runner_id", "runner_name", "runner_group_id", "runner_group_name")),
+    }
 
 
 def artifact_document(to: Documents, one: Artifact) -> dict[str, Any]:

@@ -9,7 +9,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from github_server.records import Artifact, Check, Comment, LabelEvent, PullRequest, Repository, Run, Side, Token
+from github_server.records import (
+    Artifact,
+    Check,
+    Comment,
+    Job,
+    LabelEvent,
+    PullRequest,
+    Repository,
+    Run,
+    Side,
+    Token,
+)
 from github_server.state import State
 
 JOB = "github-actions[bot]"
@@ -241,6 +252,24 @@ class Seeding:
                 created_at=self.state.now(),
             )
             self.state.runs[made.id] = made
+            return made
+
+    def job(
+        self, run: Run, name: str, attempt: int | None = 1, conclusion: str | None = "success", *, status: str = ""
+    ) -> Job:
+        """A job of an attempt; without a conclusion, one under way."""
+        with self.state.lock:
+            made = Job(
+                id=self.state.new_id(),
+                repository=run.repository,
+                run=run.id,
+                name=name,
+                run_attempt=attempt,
+                status=status or ("in_progress" if conclusion is None else "completed"),
+                conclusion=conclusion,
+                at=self.state.now(),
+            )
+            self.state.jobs[made.id] = made
             return made
 
     def artifact(

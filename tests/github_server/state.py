@@ -17,6 +17,7 @@ from github_server.records import (
     Artifact,
     Check,
     Comment,
+    Job,
     LabelEvent,
     PullRequest,
     Reaction,
@@ -42,6 +43,7 @@ class State:
         self.comments: dict[int, Comment] = {}
         self.reactions: dict[int, Reaction] = {}
         self.runs: dict[int, Run] = {}
+        self.jobs: dict[int, Job] = {}
         self.artifacts: dict[int, Artifact] = {}
         self.checks: dict[int, Check] = {}
         self.label_events: dict[int, LabelEvent] = {}

@@ -25,6 +25,7 @@ get /repos/{owner}/{repo}
 get /repos/{owner}/{repo}/actions/runs
 get /repos/{owner}/{repo}/actions/runs/{run_id}
 get /repos/{owner}/{repo}/actions/runs/{run_id}/artifacts
+get /repos/{owner}/{repo}/actions/runs/{run_id}/jobs
 get /repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}
 get /repos/{owner}/{repo}/commits/{commit_sha}/pulls
 get /repos/{owner}/{repo}/commits/{ref}/check-runs
