@@ -164,10 +164,12 @@ class Scene:
 
     def event(self) -> Path:
         """The event's file: that the run has ended. Each reporter has its own, as each job has."""
-        path = Path(tempfile.mkdtemp(dir=self.directory)) / "event.json"
+        handle, name = tempfile.mkstemp(prefix="event-", suffix=".json", dir=self.directory)
+        os.close(handle)
         run = {"id": self.run.id, "head_sha": self.run.head_sha, "event": "pull_request", "pull_requests": []}
         run |= self.ended
         payload = {"action": "completed", "workflow_run": run, "repository": {"default_branch": "main"}}
+        path = Path(name)
         path.write_text(json.dumps(payload), encoding="utf-8")
         return path
 
