@@ -18,12 +18,14 @@ from typing import Any
 import pytest
 from attack_documents import run_document
 from attack_list import attack, twin
-from github_server import redirected
+from github_server import answered, outage, redirected
+from github_server.answers import Answer, error
 from github_server.faults import Effect
 from report_scene import Scene, failing, shard, zipped
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.document import PlanFacts
+from opsdebug_ci.model.published import PublishedDocument
 from opsdebug_ci.model.shard import SHARD_FILE
 from opsdebug_ci.report import encode
 
@@ -122,7 +124,7 @@ def test_an_archive_that_is_none_is_rejected(made: Callable[[], bytes], scene: S
     before = sorted(scene.directory.rglob("*"))
     scene.upload(content)
     assert_rejected(scene)
-    assert [path for path in sorted(scene.directory.rglob("*")) if path.name != "event.json"] == before
+    assert [path for path in sorted(scene.directory.rglob("*")) if not path.match("event-*.json")] == before
 
 
 @attack("A20")
@@ -353,6 +355,122 @@ def test_of_an_attempt_that_succeeded_the_other_shards_are_of_the_one_before(
     scene.ended = {"run_attempt": 2, "conclusion": event} if event else {}
     told = scene.publish(attempt=None if event else 2)
     assert (told.exit_code, told.conclusion) == (0, "pass")
+
+
+def under_way(
+    scene: Scene, *jobs: tuple[str, int | None, str | None], attempt: int = 2, **asked: object
+) -> PublishedDocument:
+    """What the report job of a run tells of that run itself, of whose shards 1 and 3 only the first attempt's are
+    there. Of each job: its name, the attempt it ran in last, and how it ended."""
+    upload(scene, three(passing=(1, 3)))
+    again = shard(run_document(passing=["operator_2"], first=2, plan=PLAN), 2, 3, attempt=attempt)
+    upload(scene, {2: encode(again)}, attempt=attempt)
+    scene.run = scene.finished(attempt=attempt, conclusion=None)
+    for name, ran_in, conclusion in (*jobs, ("report", attempt, None)):
+        scene.server.job(scene.run, name, ran_in, conclusion)
+    return scene.publish(**asked)
+
+
+def asked_for_jobs(scene: Scene) -> int:
+    """How often the jobs of the run were asked for."""
+    return sum(one.path.endswith("/jobs") for one in scene.server.requests)
+
+
+LOST = {
+    "all ran again, and one failed": [("1", 2, "failure"), ("2", 2, "success"), ("3", 2, "success")],
+    "all ran again, and one was cancelled": [("1", 2, "cancelled"), ("2", 2, "success"), ("3", 2, "success")],
+    "all ran again, and one took too long": [("1", 2, "timed_out"), ("2", 2, "success"), ("3", 2, "success")],
+    "all ran again, and left nothing": [("1", 2, "success"), ("2", 2, "success"), ("3", 2, "success")],
+    "one that was excused failed": [("1", 2, "failure"), ("2", 2, "success"), ("3", 1, "success"), ("x", 1, "success")],
+    "one of two ran again and left nothing": [("1", 2, "success"), ("2", 2, "success"), ("3", 1, "success")],
+    "one was stopped in the first attempt": [("1", 1, "cancelled"), ("2", 2, "success"), ("3", 1, "success")],
+    "only this attempt's are listed": [("2", 2, "success")],
+    "nobody says when they ran": [("1", None, "success"), ("2", 2, "success"), ("3", None, "success")],
+    "one says nothing of when it failed": [
+        ("1", 1, "success"),
+        ("2", 2, "success"),
+        ("3", 1, "success"),
+        ("x", None, "failure"),
+    ],
+    "one failed on a later page": [
+        *((f"x{number}", 1, "success") for number in range(120)),
+        ("1", 2, "failure"),
+        ("2", 2, "success"),
+    ],
+}
+
+
+@attack("A22")
+@pytest.mark.parametrize("jobs", LOST.values(), ids=LOST)
+def test_a_run_under_way_takes_no_shard_that_this_attempt_may_have_lost(
+    jobs: list[tuple[str, int | None, str]], scene: Scene
+) -> None:
+    told = under_way(scene, *jobs)
+    assert (told.exit_code, told.conclusion) == (4, "incomplete")
+    assert "shard 1 is of an earlier one" in told.summary
+    assert scene.check().conclusion == "failure"
+
+
+@attack("A22")
+def test_nor_does_it_where_nothing_is_written(scene: Scene) -> None:
+    told = under_way(scene, ("1", 2, "failure"), ("2", 2, "success"), ("3", 2, "success"), dry_run=True)
+    assert (told.exit_code, told.conclusion) == (4, "incomplete")
+
+
+@attack("A22")
+def test_a_shard_that_an_attempt_between_lost_is_not_taken_from_the_first(scene: Scene) -> None:
+    told = under_way(
+        scene, ("1", 2, "failure"), ("2", 3, "success"), ("3", 1, "success"), ("lint", 1, "success"), attempt=3
+    )
+    assert (told.exit_code, told.conclusion) == (4, "incomplete")
+
+
+@attack("A22")
+@pytest.mark.parametrize(
+    ("effect", "why"),
+    [
+        (answered(error(403, "Resource not accessible by integration"), claimed=False), "actions: read"),
+        (answered(error(404, "Not Found"), claimed=False), "404"),
+        (outage(502), "502"),
+        (answered(Answer(value={"total_count": 1, "jobs": [{"id": "x"}]}), claimed=False), "wanted"),
+    ],
+    ids=["forbidden", "not found", "outage", "not what is promised"],
+)
+def test_where_nobody_tells_of_the_jobs_no_earlier_shard_is_taken(effect: Effect, why: str, scene: Scene) -> None:
+    scene.server.fail("GET", "/repos/*/*/actions/runs/*/jobs", effect, count=100)
+    told = under_way(scene, ("1", 1, "success"), ("2", 2, "success"), ("3", 1, "success"))
+    assert (told.exit_code, told.conclusion) == (4, "incomplete")
+    assert scene.check().conclusion == "failure"
+    (note,) = told.notes
+    assert "earlier attempt" in note
+    assert why in note
+
+
+@twin("A22")
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        [("1", 1, "success"), ("2", 2, "success"), ("3", 1, "success")],
+        [("1", 1, "failure"), ("2", 2, "success"), ("3", 1, "success"), ("baseline", 2, None), ("x", 2, "skipped")],
+    ],
+    ids=["the failed one ran again", "another that failed was left out"],
+)
+def test_a_run_under_way_takes_the_shards_whose_jobs_were_not_run_again(
+    jobs: list[tuple[str, int | None, str | None]], scene: Scene
+) -> None:
+    told = under_way(scene, *jobs)
+    assert (told.exit_code, told.conclusion, told.notes) == (0, "pass", ())
+    assert asked_for_jobs(scene) == 1
+
+
+@twin("A22")
+@pytest.mark.parametrize(("conclusion", "attempt"), [(None, 1), ("success", 2)])
+def test_where_no_job_needs_to_be_asked_for_none_is(conclusion: str | None, attempt: int, scene: Scene) -> None:
+    upload(scene, three())
+    scene.run = scene.finished(attempt=attempt, conclusion=conclusion)
+    told = scene.publish()
+    assert (told.exit_code, told.conclusion) == (0, "pass")
+    assert asked_for_jobs(scene) == 0
 
 
 @attack("A22")

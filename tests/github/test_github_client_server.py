@@ -16,6 +16,7 @@ from opsdebug_ci.github.api.records import (
     Artifact,
     CheckRun,
     Comment,
+    Job,
     Permission,
     PullRequest,
     User,
@@ -63,6 +64,10 @@ def test_every_kind_of_answer_is_read(place: Place) -> None:
     assert (run.id, run.head_sha, run.pull_requests) == (place.run, HEAD, ())
     files = api.pages(f"/repos/{HOME}/actions/runs/{place.run}/artifacts", Artifact, within="artifacts")
     assert [(one.id, one.size_in_bytes) for one in files] == [(place.artifact, 14)]
+    place.server.job(place.server.state.runs[place.run], "shard 1/2", 2, "failure")
+    place.server.job(place.server.state.runs[place.run], "report", None, None)
+    jobs = api.pages(f"/repos/{HOME}/actions/runs/{place.run}/jobs", Job, within="jobs")
+    assert [(one.run_attempt, one.conclusion) for one in jobs] == [(2, "failure"), (0, None)]
     assert api.get(f"/repos/{HOME}/collaborators/ada/permission", Permission).permission == "write"
 
 

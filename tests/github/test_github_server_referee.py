@@ -16,14 +16,20 @@ CHECKS = "/repos/acme/kernels/check-runs"
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 EXAMPLES_OF_GITHUB_AGAINST_ITS_OWN_DESCRIPTION = {
-    ("get", "/repos/{owner}/{repo}", "200"): "'language' is a required property",
-    ("get", "/user", "200"): "contain discriminating property",
-    ("get", "/repos/{owner}/{repo}/pulls", "200"): "'type' is a required property",
-    ("get", "/repos/{owner}/{repo}/pulls/{pull_number}", "200"): "'type' is a required property",
-    ("get", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "200"): "'type' is a required property",
-    ("get", "/repos/{owner}/{repo}/collaborators/{username}/permission", "200"): "'role_name' is a required property",
+    ("get", "/repos/{owner}/{repo}", "200"): ("'language' is a required property",),
+    ("get", "/user", "200"): ("contain discriminating property",),
+    ("get", "/repos/{owner}/{repo}/actions/runs/{run_id}/jobs", "200"): (
+        "'created_at' is a required property",
+        "is not a 'date-time'",
+    ),
+    ("get", "/repos/{owner}/{repo}/pulls", "200"): ("'type' is a required property",),
+    ("get", "/repos/{owner}/{repo}/pulls/{pull_number}", "200"): ("'type' is a required property",),
+    ("get", "/repos/{owner}/{repo}/commits/{commit_sha}/pulls", "200"): ("'type' is a required property",),
+    ("get", "/repos/{owner}/{repo}/collaborators/{username}/permission", "200"): (
+        "'role_name' is a required property",
+    ),
 }
-"""Examples that lack a field which the description requires."""
+"""Examples that lack a field which the description requires, or tell the time more finely than the referee takes."""
 
 
 def example(pointer: str, name: str) -> Any:
@@ -63,7 +69,8 @@ def test_examples_of_github_pass() -> None:
     assert judged == 28
     assert wrong.keys() == EXAMPLES_OF_GITHUB_AGAINST_ITS_OWN_DESCRIPTION.keys()
     for key, messages in wrong.items():
-        assert [one for one in messages if EXAMPLES_OF_GITHUB_AGAINST_ITS_OWN_DESCRIPTION[key] not in one] == []
+        known = EXAMPLES_OF_GITHUB_AGAINST_ITS_OWN_DESCRIPTION[key]
+        assert [one for one in messages if not any(part in one for part in known)] == []
 
 
 def test_requests_of_github_pass() -> None:

@@ -151,6 +151,17 @@ class WorkflowRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A job of a run."""
+
+    conclusion: str | None
+    """`success`, `failure`, `skipped`, ...; None: it is waiting or under way."""
+
+    run_attempt: int = 0
+    """Attempt of the run in which it ran, from 1; 0: not said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
     """A file that a run uploaded."""
 

@@ -21,6 +21,7 @@ from opsdebug_ci.github.bot.sticky_comment import CommentOutcome
 from opsdebug_ci.model.publication import AcceptedRegression, CommentPolicy, CommentState, Conclusion, Publication
 from opsdebug_ci.model.published import PUBLISHED_SCHEMA, PublishedDocument, Remark
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate
+from opsdebug_ci.pipeline.publication.earlier_attempts import with_doubt
 from opsdebug_ci.pipeline.publication.gathering import ArtifactPlace, ArtifactsOfRun, ArtifactsOnDisk, gather
 from opsdebug_ci.pipeline.publication.request import PublishRequest
 from opsdebug_ci.pipeline.publication.statement import statement
@@ -133,6 +134,7 @@ def _of_run(
     source = _source(request, api, repository, run.id)
     if request.dry_run:
         gathered = gather(source, request, subject)
+        subject = with_doubt(api, subject, gathered)
         publication = statement(gathered, subject, request, before=None, accepted=accepted, now=world.now())
         return Told(publication=publication, subject=subject, notes=subject.notes)
     kept = gather(source, request, subject) if request.whole_or_nothing else None
@@ -141,7 +143,7 @@ def _of_run(
     voice = Voice(api, subject, request, clock)
     with voice.check() as check:
         gathered = kept or gather(source, request, subject)
-        voice.subject = subject = with_bundles(subject, gathered.bundles)
+        voice.subject = subject = with_bundles(with_doubt(api, subject, gathered), gathered.bundles)
         seen = voice.seen()
         before = None if seen is None else vouched(seen[1].state, "" if check is None else check.before)
         publication = statement(gathered, subject, request, before=before, accepted=accepted, now=world.now())

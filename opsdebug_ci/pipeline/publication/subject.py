@@ -64,6 +64,9 @@ class Subject:
     cancelled: bool = False
     """Somebody, or a newer run, stopped it."""
 
+    under_way: bool = False
+    """It has not ended, as where its own report tells of it."""
+
     doubtful: bool = False
     """A job of it failed or was stopped, of ours or another, or nobody says that none was."""
 
@@ -96,6 +99,7 @@ def subject_of_run(api: Api, run: WorkflowRun, repository: str, server: str) -> 
         event=run.event,
         source=0 if run.head_repository is None else run.head_repository.id,
         cancelled=run.conclusion == CANCELLED,
+        under_way=run.conclusion is None,
         doubtful=run.conclusion in ("failure", "timed_out", CANCELLED, NOT_TOLD),
     )
 
