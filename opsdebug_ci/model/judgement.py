@@ -96,7 +96,8 @@ class Group:
     """None of its failures would gate under `new`: they are recorded at the baseline, or a person has accepted them."""
 
     since: str = ""
-    """Nearest commit at which it is recorded, full hash; empty: it is not known, or there is no such commit."""
+    """Earliest commit from which on every record of its operator shows it, full hash; empty: it is not known, or there
+    is no such commit."""
 
     smallest: str = ""
     """Dims and dtype of the case in `bundle`, e.g. `M=7, N=250, float16`, where it is one that the failures were shrunk
@@ -131,7 +132,7 @@ class KnownFailures:
     """Those of them whose fingerprint is of an older version."""
 
     since: Mapping[str, str] = field(default_factory=dict)
-    """Fingerprint or case id -> nearest commit that recorded it as failed."""
+    """Fingerprint or case id -> earliest commit from which on every record of its operator, or of it, shows it."""
 
     unread: tuple[str, ...] = ()
     """Files of the store that could not be read: what failed there is not among these."""

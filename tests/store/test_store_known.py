@@ -98,9 +98,42 @@ def found(store: Path, *line: str) -> KnownFailures:
     return replace(known_failures(store, line), since={})
 
 
-def test_each_failure_has_the_nearest_commit_that_recorded_it(tmp_path: Path) -> None:
-    history(tmp_path, "c1 | add:fail/f1 gelu:fail/f2", "c2 | add:fail/f1", "c3 | mul:pass gelu:pass")
-    assert known_failures(tmp_path, ("c3", "c2", "c1")).since == {"f1": "c2", "add-0": "c2"}
+@pytest.mark.parametrize(
+    ("runs", "since"),
+    [
+        pytest.param(["c2 | add:fail/f1"], {"f1": "c2", "add-0": "c2"}, id="once"),
+        pytest.param(
+            ["c1 | add:fail/f1 gelu:fail/f2", "c2 | add:fail/f1", "c3 | mul:pass gelu:pass"],
+            {"f1": "c1", "add-0": "c1"},
+            id="each time its operator ran",
+        ),
+        pytest.param(
+            ["c1 | add:fail/f1", "c2 | add:pass", "c3 | add:fail/f1"], {"f1": "c3", "add-0": "c3"}, id="again"
+        ),
+        pytest.param(
+            ["c1 | add:fail/f2", "c2 | add:fail/f1", "c3 | add:fail/f1"],
+            {"f1": "c2", "add-0": "c1"},
+            id="of another cause before",
+        ),
+        pytest.param(
+            ["c1 | add:pass add:fail/f1", "c2 | add:fail/f1", "c3 | add:pass add:fail/f1"],
+            {"f1": "c1", "add-1": "c1"},
+            id="in another case between",
+        ),
+        pytest.param(
+            ["c1 | add:fail/f1", "c2 | add:skipped", "c3 | add:fail/f1"], {"f1": "c1", "add-0": "c1"}, id="skipped"
+        ),
+        pytest.param(
+            ["c2 | add:fail/f1", "c2 | add:fail/f2", "c3 | add:fail/f1"],
+            {"f1": "c2", "add-0": "c2"},
+            id="in one of two runs",
+        ),
+        pytest.param(["c3 | add:pass"], {}, id="never"),
+    ],
+)
+def test_a_failure_is_known_since_every_record_shows_it(tmp_path: Path, runs: list[str], since: dict[str, str]) -> None:
+    history(tmp_path, *runs)
+    assert known_failures(tmp_path, ("c3", "c2", "c1")).since == since
 
 
 def record(store: Path, fingerprint: str, cause: Cause, members: tuple[str, ...] = ()) -> None:
@@ -142,3 +175,8 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     path.write_bytes(b"damaged")
     expected = replace(known("c1", "f1", cases="add-0"), unread=(str(path.relative_to(tmp_path)),))
     assert found(tmp_path, "c3", "c1") == expected
+
+
+def test_what_was_grouped_with_it_is_known_since_then_as_well(tmp_path: Path) -> None:
+    record(tmp_path, "v2:aa", Cause.TAIL_MASK, members=("v2:aa", "v2:bb"))
+    assert known_failures(tmp_path, ("c3",)).since == {"v2:aa": "c3", "v2:bb": "c3", "add-0": "c3"}

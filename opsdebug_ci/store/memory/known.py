@@ -3,6 +3,9 @@
 Decides where the record of an operator, and of a case, is found: at the nearest recorded commit that ran it. Which
 commits are recorded, and in which order, is found out elsewhere.
 
+A failure is known since the farthest commit of the line from which on every record of its operator, or of its case,
+shows it. A record of fewer cases may lack it, so that it may have been there for longer, and never for less long.
+
 A group may hold failures that have other fingerprints by themselves; those are recorded with it, so that one of them
 alone is known as well. Fingerprints of older versions are told apart by their cases.
 """
@@ -11,6 +14,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from opsdebug_ci.model import FAILING_VERDICTS, FINGERPRINT_VERSION, KnownFailures, OlderFailure
 from opsdebug_ci.store.memory.recording import RECORD
@@ -36,6 +41,27 @@ _SQL = f"""
     from cases where of_operator or of_case order by distance
 """  # noqa: S608 - our own text
 
+_SINCE = f"""
+    with line as (select unnest(?::varchar[]) as "commit", unnest(range(len(?::varchar[]))) as distance),
+    records as (select id, "commit", groups from runs where {RECORD}),
+    cases as (
+        select a.operator, a.case_id, a.fingerprint, list_contains(?::varchar[], a.verdict) as fails,
+               list_filter(r.groups, lambda g: g.fingerprint = a.fingerprint)[1].members as members,
+               line."commit", line.distance
+        from accuracy a join records r on r.id = a.run_id join line on line."commit" = r."commit"
+        where a.verdict <> 'skipped'
+    ),
+    shown as (
+        select operator as scope, distance, "commit", unnest(list_append(coalesce(members, []), fingerprint)) as name
+        from cases where operator in (select operator from cases where fingerprint is not null)
+        union all
+        select case_id, distance, "commit", case when fails then case_id end
+        from cases where case_id in (select case_id from cases where fails)
+    )
+    select scope, "commit", list(distinct name) filter (name is not null) from shown
+    group by scope, distance, "commit" order by scope, distance
+"""  # noqa: S608 - our own text
+
 
 def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> KnownFailures:
     """Failures recorded in the store at the commits of `line`, each operator's at the first that ran it.
@@ -49,11 +75,7 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
     failing = [verdict.value for verdict in FAILING_VERDICTS]
     answer = query(location, _SQL, (list(line), list(line), failing, f"{FINGERPRINT_VERSION}:%"))
     rows = answer.rows
-    since: dict[str, str] = {}
-    for commit, _, fingerprint, members, case, _ in rows:
-        for name in (fingerprint, *_texts(members), case):
-            if name is not None:
-                since.setdefault(str(name), str(commit))
+    fails = any(row[2] is not None or row[4] is not None for row in rows)
     return KnownFailures(
         commit=str(rows[0][0]) if rows else None,
         fingerprints=frozenset(str(found) for row in rows for found in (row[2], *_texts(row[3])) if found is not None),
@@ -63,9 +85,20 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
             for *_, case, cause in rows
             if case is not None and cause is not None
         ),
-        since=since,
+        since=_since(query(location, _SINCE, (list(line), list(line), failing)).rows) if fails else {},
         unread=tuple(fault.path for fault in answer.faults),
     )
+
+
+def _since(rows: Sequence[Sequence[object]]) -> dict[str, str]:
+    """Name -> commit, of rows (operator or case, commit, names of what failed), each one's nearest first."""
+    since: dict[str, str] = {}
+    for _, records in groupby(rows, key=itemgetter(0)):
+        lasting: set[str] | None = None
+        for _, commit, names in records:
+            lasting = set(_texts(names)) if lasting is None else lasting & set(_texts(names))
+            since.update(dict.fromkeys(lasting, str(commit)))
+    return since
 
 
 def _texts(value: object) -> tuple[str, ...]:
