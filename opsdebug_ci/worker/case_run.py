@@ -258,9 +258,8 @@ class _CaseRun:
 
     def _explained(self, observation: Observation, failures: list[Failure], launch: LaunchReading) -> Observation:
         self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
-        found = investigate(self.operator, failures, partial(self._scene, launch))
-        mismatches = observation.repeat_mismatches or found.mismatches
-        return replace(observation, clues=found.clues, origin=found.origin, repeat_mismatches=mismatches)
+        found = investigate(self.operator, failures, partial(self._scene, launch), observation)
+        return replace(observation, clues=found.clues, origin=found.origin, repeat_mismatches=found.mismatches)
 
     def _scene(self, launch: LaunchReading, budget: Budget) -> Scene:
         return Scene(

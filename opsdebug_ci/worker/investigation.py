@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.health import HealthEvent
+from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.patterns import PATTERNS
@@ -62,11 +63,12 @@ class Explanation:
     """First step that lets NaN or infinities appear; None: there is none, or no time to look."""
 
     mismatches: int = 0
-    """Output elements whose bits changed in another launch like the first: nothing was sought then."""
+    """Output elements whose bits changed in another launch like the first: nothing was sought then where the contract
+    promises that none do, and all are written."""
 
 
 def investigate(
-    operator: Operator, failures: Sequence[Failure], scene_within: Callable[[Budget], Scene]
+    operator: Operator, failures: Sequence[Failure], scene_within: Callable[[Budget], Scene], seen: Observation
 ) -> Explanation:
     """Clues for every failing output, and where what is not finite comes from.
 
@@ -74,7 +76,10 @@ def investigate(
         operator: whose failures these are.
         failures: one per failing output.
         scene_within: makes the scene to probe, given how long probing may go on.
+        seen: what was observed before.
     """
+    if seen.repeat_mismatches and operator.contract.deterministic and not seen.unwritten:
+        return Explanation(clues=(), mismatches=seen.repeat_mismatches)
     spent_s = _SPENT.get(operator, 0.0)
     allowed_s = CASE_S if spent_s < OPERATOR_S else HURRY_S
     started_s = time.thread_time()
@@ -87,7 +92,7 @@ def investigate(
     unhealthy = not scene.expired and any(is_unhealthy(failure) for failure in failures)
     origin = next(heard(_origins, scene), None) if unhealthy else None
     _SPENT[operator] = spent_s + time.thread_time() - started_s
-    return Explanation(clues=clues, origin=origin)
+    return Explanation(clues=clues, origin=origin, mismatches=seen.repeat_mismatches)
 
 
 def _origins(scene: Scene) -> Iterator[HealthEvent]:

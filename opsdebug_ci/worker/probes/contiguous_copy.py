@@ -11,6 +11,7 @@ from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.operators import Arguments
 from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.probes.steadiness import told_apart
 
 RULE = "contiguous_copy"
 
@@ -19,7 +20,7 @@ def contiguous_copy(scene: Scene, failure: Failure) -> Iterator[Clue]:
     """Launches the operator on contiguous copies of its views: all of them, then each alone to tell which matters.
 
     The values stay the same, so an operator that is right on the copies ignores a stride or an offset. Silent where
-    every argument is contiguous, the copies fail as well, or the view passes in another launch.
+    every argument is contiguous, the copies fail as well, or launches in turn do not keep to that.
     """
     views = [name for name, value in scene.arguments.items() if _is_view(value)]
     if not views or scene.expired or scene.passes(_copied(scene, views), failure) is not True:
@@ -27,7 +28,7 @@ def contiguous_copy(scene: Scene, failure: Failure) -> Iterator[Clue]:
     alone = [
         name for name in views if len(views) > 1 and not scene.expired and scene.passes(_copied(scene, [name]), failure)
     ]
-    if scene.passes(scene.arguments, failure) is True:  # it is right on the view as well, this time
+    if not told_apart(scene, failure, _copied(scene, views)):
         return
     named = alone or views
     words = ", ".join(f"`{name}` {_layout(scene.arguments[name])}" for name in named)

@@ -14,6 +14,7 @@ from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.operators import Arguments
 from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.probes.steadiness import repeats
 
 RULE = "influence"
 
@@ -22,6 +23,9 @@ MOST_SLICES = 24
 
 MOST_ELEMENTS = 1 << 22
 """Elements of an argument whose slices are moved: each move copies it."""
+
+ASKED_AGAIN = 2
+"""Slices that are followed and moved again: the first of many may be a launch that went wrong by itself."""
 
 MASKING = frozenset(
     {"tril", "triu", "masked_fill", "where", "masked_select", "ge", "gt", "le", "lt", "eq", "ne", "index"}
@@ -50,8 +54,8 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
 
     Elements that follow a slice which the reference does not let in are read beyond a row, a mask or a length; elements
     that stay where the reference moves ignore it: a tail, all but the first entry, or the whole argument. Silent where
-    both happen, as when the operator reads other entries throughout, where launches do not repeat, and where the
-    reference rounds.
+    both happen, as when the operator reads other entries throughout, where launches do not repeat, as those in turn on
+    the arguments and on the first slice that is followed show, and where the reference rounds.
     """
     position = scene.position(failure.output)
     calls = _Names()
@@ -151,7 +155,10 @@ def _read(scene: Scene, failure: Failure, still: list[torch.Tensor], name: str, 
         if actual is None or actual.shape != failure.actual.shape:
             return None
         followed[place] = went = ~_equal(actual, failure.actual)
-        extra |= {place: went & ~follows} if bool((went & ~follows).any()) else {}
+        if bool((went & ~follows).any()):
+            if len(extra) < ASKED_AGAIN and not repeats(scene, (scene.arguments, scene.outputs), (moved, got)):
+                return None
+            extra[place] = went & ~follows
         stayed = ~went & (step > NOTICEABLE * (failure.tolerance if failure.tolerance is not None else 0))
         missing |= {place: stayed} if bool(stayed.any()) else {}
         unused |= set() if bool(follows.any()) else {place}

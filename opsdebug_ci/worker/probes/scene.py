@@ -112,9 +112,10 @@ class Scene:
         seen = None if failure is None else self._glance(arguments, failure)
         return _passed(self.verify(self.case, arguments)) if seen is None else seen
 
-    def right(self, arguments: Arguments, outputs: Outputs) -> bool | None:
-        """Whether these outputs are right on `arguments`; None when that cannot be said."""
-        return _passed(self.judge(arguments, outputs))
+    def right(self, arguments: Arguments, outputs: Outputs, failure: Failure | None = None) -> bool | None:
+        """Whether these outputs are right on `arguments`; None when that cannot be said. At a glance as in `passes`."""
+        seen = None if failure is None else self._seen(arguments, outputs, failure)
+        return _passed(self.judge(arguments, outputs)) if seen is None else seen
 
     def passes_at(self, dims: Mapping[str, int], failure: Failure) -> bool | None:
         """Whether it is right at other dims, all else as in the case; None when that cannot be said."""
@@ -126,12 +127,14 @@ class Scene:
         return _passed(self.observe_at(dims)) if seen is None else seen
 
     def _glance(self, arguments: Arguments, failure: Failure) -> bool | None:
-        if len(self.outputs) != 1:
+        outputs = self.launch(arguments) if len(self.outputs) == 1 else None
+        return None if outputs is None else self._seen(arguments, outputs, failure)
+
+    def _seen(self, arguments: Arguments, outputs: Outputs, failure: Failure) -> bool | None:
+        if len(self.outputs) != 1 or failure.output not in outputs:
             return None
-        outputs, wanted = self.launch(arguments), self.reference(arguments)
-        if outputs is None or not wanted or failure.output not in outputs:
-            return None
-        return glance(failure, outputs[failure.output], wanted[0])
+        wanted = self.reference(arguments)
+        return None if not wanted else glance(failure, outputs[failure.output], wanted[0])
 
     def observe_at(self, dims: Mapping[str, int]) -> Observation:
         """What happens at other dims, all else as in the case."""

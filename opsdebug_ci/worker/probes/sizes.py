@@ -12,6 +12,7 @@ from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause, Kind
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.probes.steadiness import told_apart
 
 RULE = "sizes"
 
@@ -35,14 +36,14 @@ def sizes(scene: Scene, failure: Failure) -> Iterator[Clue]:
     """Verifies the operator at neighbouring sizes of each dim, all else as in the case.
 
     Passing exactly at multiples of V is a tail; failing beyond a size whose offsets no longer fit an index type is an
-    overflow. Silent where every size fails, as for most causes, or none does.
+    overflow. Silent where every size fails, as for most causes, or none does, or launches in turn do not keep to that.
     """
     for dim, size in scene.case.dims.items():
         if size < 1 or scene.expired:
             continue
         search = _Search(scene, failure, dim)
         clue = _multiples(search, failure, size) or _limits(search, failure, size)
-        if clue is not None:
+        if clue is not None and search.lasting:
             yield clue
 
 
@@ -82,6 +83,13 @@ class _Search:
         tensors = [value for value in self.scene.arguments.values if isinstance(value, torch.Tensor)]
         tensors += self.scene.outputs.values()
         return {tensor.numel() // tensor.shape[0] for tensor in tensors if tensor.ndim and tensor.shape[0]}
+
+    @property
+    def lasting(self) -> bool:
+        """It keeps failing at the case's size, and keeps being right at the nearest one where it was."""
+        size = self.scene.case.dims[self.dim]
+        nearest = min((n for n, known in self._known.items() if known), key=lambda n: abs(n - size))
+        return told_apart(self.scene, self._failure, self.scene.arguments_at({self.dim: nearest}))
 
     @property
     def tried(self) -> str:

@@ -12,6 +12,7 @@ from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.operators import Arguments
 from opsdebug_ci.worker.probes.scene import Scene
+from opsdebug_ci.worker.probes.steadiness import told_apart
 
 RULE = "tamed_values"
 
@@ -92,13 +93,14 @@ def tamed_values(scene: Scene, failure: Failure) -> Iterator[Clue]:
     """Verifies the operator on the same inputs without their NaN, infinities, subnormals, -0, or large values.
 
     An operator that is right without them fails because of them. Silent where no argument holds such values, or the
-    failure stays.
+    failure stays, or launches in turn do not keep to that.
     """
     for taming in TAMINGS:
         holders = [name for name, value in scene.arguments.items() if _holds(value, taming)]
         if not holders or scene.expired:
             continue
-        if scene.passes(_without(scene, taming, holders), failure) is True:
+        tamed = _without(scene, taming, holders)
+        if scene.passes(tamed, failure) is True and told_apart(scene, failure, tamed):
             named = ", ".join(f"`{name}`" for name in holders)
             yield failure.clue(
                 RULE,
