@@ -15,7 +15,9 @@ from opsdebug_ci.model import Finding, Judgement
 AS_SURE = 0.02
 """Confidence by which one is less sure and may still speak: what rules of one cause add to each other."""
 
-_ASIDE = re.compile(r" ?\([^()]*\)")
+_ASIDE = re.compile(r" ?\((?:[^()]|\([^()]*\))*\)")
+"""In brackets, which may hold a formula with brackets of its own."""
+
 _NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?%?")
 
 

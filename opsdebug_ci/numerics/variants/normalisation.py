@@ -74,17 +74,21 @@ def normalisation(call: Call) -> Iterator[Alternative]:
     if reader is _layer:
         yield from _other_axes(call)
     norm, finish = reader(call)
-    for statement, cause, also, changed in _siblings(norm):
-        yield Alternative(
-            name=statement,
-            cause=cause,
-            statement=statement,
-            counts=_counts(changed),
-            result=partial(lambda changed: finish(changed.rows()), changed),
-            also=also,
-            weight=0.9,
-        )
+    yield from map(partial(_as_alternative, finish=finish), (*_divisors(norm), *_siblings(norm)))
     yield from _parameters(call)
+
+
+def _as_alternative(sibling: Sibling, finish: Finish) -> Alternative:
+    statement, cause, also, changed = sibling
+    return Alternative(
+        name=statement,
+        cause=cause,
+        statement=statement,
+        counts=_counts(changed),
+        result=lambda: finish(changed.rows()),
+        also=also,
+        weight=0.9,
+    )
 
 
 def _counts(norm: _Norm) -> tuple[float, float] | None:
@@ -96,9 +100,13 @@ def _counts(norm: _Norm) -> tuple[float, float] | None:
 Sibling = tuple[str, Cause, tuple[Cause, ...], _Norm]
 
 
+def _divisors(norm: _Norm) -> Iterator[Sibling]:
+    n, words = norm.x.shape[-1], "the divisor of the variance is"
+    yield f"{words} n-1 = {n - 1}, not n = {n}", Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_DEFAULT,), replace(norm, lost=1)
+
+
 def _siblings(norm: _Norm) -> Iterator[Sibling]:
     n, eps_cause, default = norm.x.shape[-1], Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_DEFAULT,)
-    yield f"the divisor of the variance is n-1 = {n - 1}, not n = {n}", eps_cause, default, replace(norm, lost=1)
     places = (("outside", "to the root"), ("count", "to the element count"))
     for place, where in places:
         yield f"eps is added {where}, not to the variance", eps_cause, default, replace(norm, place=place)
@@ -128,7 +136,10 @@ def _batch(call: Call) -> Iterator[Alternative]:
         yield alternative(
             f"it normalises by {kept}", Cause.WRONG_DEFAULT, partial(_retrained, call, not trained), weight=0.8
         )
-    eps = call.values.get("eps")
+    x, eps = call.tensor("input"), call.values.get("eps")
+    if x is not None and call.values.get("training") is True and isinstance(eps, float):
+        norm = _Norm(x=x.movedim(1, 0).reshape(x.shape[1], -1), eps=eps)
+        yield from map(partial(_as_alternative, finish=partial(_of_channels, call, x)), _divisors(norm))
     for other in (1e-3, 1e-5, 1e-6, 1e-8, 0.0):
         if isinstance(eps, float) and other != eps:
             yield alternative(
@@ -142,6 +153,19 @@ def _batch(call: Call) -> Iterator[Alternative]:
             yield alternative(
                 f"the {name} is left out", Cause.WRONG_DEFAULT, partial(call.again, **{name: None}), weight=0.8
             )
+
+
+def _of_channels(call: Call, x: torch.Tensor, rows: torch.Tensor) -> Any:
+    """The call's result from normalised rows, one per channel."""
+    channels = (x.shape[1], x.shape[0], *x.shape[2:])
+    out = _affine(call, rows.reshape(channels).movedim(0, 1), (1, -1, *(1,) * (x.ndim - 2)))
+    return (out, *call.result[1:]) if isinstance(call.result, (tuple, list)) else out
+
+
+def _affine(call: Call, out: torch.Tensor, per_channel: tuple[int, ...]) -> torch.Tensor:
+    weight, bias = call.tensor("weight"), call.tensor("bias")
+    out = out * weight.reshape(per_channel) if weight is not None else out
+    return out + bias.reshape(per_channel) if bias is not None else out
 
 
 def _retrained(call: Call, training: bool) -> Any:
@@ -221,13 +245,9 @@ def _layer(call: Call) -> tuple[_Norm, Finish]:
 
 def _group(call: Call) -> tuple[_Norm, Finish]:
     x, groups, eps = call.values["input"], call.values["group"], call.values["eps"]
-    weight, bias = call.values.get("weight"), call.values.get("bias")
-    per_channel = (1, -1, *(1,) * (x.ndim - 2))
 
     def finish(rows: torch.Tensor) -> Any:
-        out = rows.reshape(x.shape)
-        out = out * weight.reshape(per_channel) if weight is not None else out
-        out = out + bias.reshape(per_channel) if bias is not None else out
+        out = _affine(call, rows.reshape(x.shape), (1, -1, *(1,) * (x.ndim - 2)))
         return (out, *call.result[1:])
 
     return _Norm(x=x.reshape(x.shape[0] * groups, -1), eps=float(eps)), finish

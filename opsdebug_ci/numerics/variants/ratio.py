@@ -47,7 +47,7 @@ class Ratio:
     def told(self, counts: tuple[float, float] | None) -> str:
         """`0.9980 = sqrt(249/250)`, where that is what it is, eps and rounding aside."""
         formula = None if counts is None else self._formula(*counts)
-        return f"{self} = {formula}" if formula else str(self)
+        return f"{self} = {formula}" if formula and formula != f"{self}/1" else str(self)
 
     def _formula(self, one: float, other: float) -> str | None:
         if one <= 0 or other <= 0:
