@@ -26,10 +26,10 @@ SAME = 0.01
 
 
 def explained_as_well(few: Bunch, many: Bunch) -> bool:
-    """Whether every case of `few` may be one of `many`, told by rules that have nothing to do with its own cause.
+    """Whether every case of `few` may be one of `many`, told by what has nothing to do with its own explanation.
 
-    Another rule must be about as sure of the cause of `many` there. Where nothing but a hint or a fitted number speaks
-    for the own one, it is enough that another rule suspects that cause, or that the cases of `many` lie there.
+    Another explanation must be about as sure of the cause of `many` there. Where nothing but a hint or a fitted number
+    speaks for the own one, it is enough that another makes that cause likely, or that the cases of `many` lie there.
     """
     if weak(many):
         return False
@@ -72,14 +72,14 @@ def _fits(failing: Iterable[Judgement]) -> Iterator[tuple[float, float]]:
 
 
 def _suspicion(judgement: Judgement, many: Bunch) -> float:
-    """How sure other rules than that of its first finding are, there, of the cause of `many`."""
-    own = _rule(judgement.findings[0].evidence)
+    """How sure other explanations than the first are, there, of the cause of `many`; one has several names at times."""
+    own = judgement.findings[0].statement
     return max(
         (
             finding.confidence
             for finding in judgement.findings[1:]
             if str(finding.cause) == many.identity.cause
-            and _rule(finding.evidence) != own
+            and finding.statement != own
             and finding.evidence.get("output") in (None, many.identity.target)
         ),
         default=0.0,

@@ -17,7 +17,7 @@ DIVISOR = "wrong_constant_eps 0.97 altered_reference"
 
 
 def case(number: int, *said: str, name: str = "out0", dtype: str = "bfloat16") -> Judgement:
-    """Wrong values of case `number`; each word of `said` is a cause, how sure, its rule, and what was fitted for 2."""
+    """Wrong values of case `number`; each of `said`: cause, how sure, rule with what it says, what was fitted for 2."""
     reading = replace(output(name, rejected=5), bad_region=(Span(first=0, last=3), Span(first=0, last=24)))
     clues = tuple(clue(name, *words.split()) for words in said)
     return judged(ran(reading, clues=clues), dims=f"B=1,S={number}", dtype=dtype)
@@ -25,8 +25,14 @@ def case(number: int, *said: str, name: str = "out0", dtype: str = "bfloat16") -
 
 def clue(name: str, cause: str, confidence: str, rule: str, fitted: str = "") -> Clue:
     evidence = {"constant": 2.0, "fitted": float(fitted)} if fitted else {}
+    name_of_rule, _, told = rule.partition(":")
     return Clue(
-        rule=rule, cause=Cause(cause), confidence=float(confidence), output=name, statement="so", evidence=evidence
+        rule=name_of_rule,
+        cause=Cause(cause),
+        confidence=float(confidence),
+        output=name,
+        statement=told or rule,
+        evidence=evidence,
     )
 
 
@@ -50,6 +56,9 @@ def counts(judgements: Sequence[Judgement]) -> list[int]:
     "few",
     [
         pytest.param([case(1, DIVISOR, "wrong_rounding 0.88 rounding_mode")], id="as sure by another rule"),
+        pytest.param(
+            [case(1, DIVISOR, "wrong_rounding 0.88 altered_reference:cut")], id="as sure by another of the same rule"
+        ),
         pytest.param([case(1, "tail_mask 0.72 tail", "wrong_rounding 0.5 rounding_mode")], id="a hint beside another"),
         pytest.param(fitted(2.002), id="one number"),
         pytest.param(fitted(2.002, 2.002, 5.9543), id="numbers that differ"),
