@@ -145,10 +145,10 @@ def conclusion(run: ComparisonRun) -> str:
         others = len({group.worst.case.operator for group in groups}) - 1
         more = f"; and {others:,} more operator{'' if others == 1 else 's'}" if others else ""
         return f"{_slower(run.arms, groups[0].worst)}{more}"
-    shown = [
-        f"{plain(group.worst.case.operator, NAME_WIDTH)}: {unconfirmed_words(run)}" for group in unconfirmed(run)[:1]
-    ]
-    return ", ".join([*shown, *_counts(run), *(["nothing is believed in this run"] if run.contaminated else [])])
+    counts = ", ".join([*_counts(run), *(["nothing is believed in this run"] if run.contaminated else [])])
+    first = unconfirmed(run)[:1]
+    shown = [f"{plain(group.worst.case.operator, NAME_WIDTH)}: {unconfirmed_words(run)}" for group in first]
+    return "; ".join([*shown, counts])
 
 
 def _slower(arms: Sequence[ArmFacts], one: Comparison) -> str:

@@ -69,7 +69,7 @@ def test_beside_what_regressed_it_is_told_after_it() -> None:
 def test_the_conclusion_of_a_comparison_names_it() -> None:
     run = compared_run(compared(SOFTMAX), compared(SAME), complete=False)
     assert compare_text(compare_document(run)).startswith(
-        "INCONCLUSIVE: softmax: 14 times as long, not confirmed in the time there was, 1 operator inconclusive, "
+        "INCONCLUSIVE: softmax: 14 times as long, not confirmed in the time there was; 1 operator inconclusive, "
     )
 
 
