@@ -8,18 +8,16 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from opsdebug_ci.model.clue import Clue
-from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.variants import (
     UNREADABLE,
-    Alternative,
     Call,
     alternatives,
     argument_alternatives,
@@ -28,6 +26,7 @@ from opsdebug_ci.numerics.variants import (
 )
 from opsdebug_ci.numerics.variants.explanation import Explanation
 from opsdebug_ci.operators import Operator
+from opsdebug_ci.worker.probes.alteration import EVERYWHERE, Alteration, Candidate, as_well, by_zero, measured, said
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 
@@ -37,9 +36,6 @@ MOST_CALLS = 300
 MOST_SECONDS = 2.5
 """Longest that alterations of one failing output are tried."""
 
-EVERYWHERE = -1
-"""Stands for the place of an alteration made at every call it fits."""
-
 UNLIKELY = 0.05
 """Confidence that an alternative of no weight costs."""
 
@@ -47,37 +43,6 @@ BY_ZERO = 0.95
 """Confidence of a divisor that is 0 and gives the output, class for class: above what only sees that it is NaN."""
 
 RULE = "altered_reference"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alteration:
-    """One way to alter the reference."""
-
-    name: str
-    """Name of the alternative."""
-
-    argument: str | None = None
-    """Argument it replaces; None: it replaces the result of a call."""
-
-    call: int = EVERYWHERE
-    """Which call, counted from 0."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidate:
-    """An alteration and what it would mean."""
-
-    alteration: Alteration
-    """What to alter."""
-
-    alternative: Alternative
-    """What it is called and evidence of."""
-
-    where: str = ""
-    """Which of several such calls, in words; empty where there is one, and for arguments."""
-
-    call: str = ""
-    """Name of the call; empty for arguments."""
 
 
 _SUCCESSES: weakref.WeakKeyDictionary[Operator, list[Alteration]] = weakref.WeakKeyDictionary()
@@ -93,7 +58,7 @@ def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
     recorded = _candidates(scene)
     known = _SUCCESSES.setdefault(scene.operator, [])
     ordered = sorted(recorded, key=lambda item: (item.alteration not in known, -item.alternative.weight))
-    best: list[tuple[Explanation, _Candidate]] = []
+    best: list[tuple[Explanation, Candidate]] = []
     budget = Budget(MOST_SECONDS, within=scene.budget)
     tried = 0
     for candidate in ordered:
@@ -111,20 +76,20 @@ def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
     yield from _told(failure, best, tried)
 
 
-def _sure(explanation: Explanation, candidate: _Candidate) -> float:
+def _sure(explanation: Explanation, candidate: Candidate) -> float:
     """The explanation's confidence, a little less for alternatives that many other defects look like.
 
     A divisor of 0 leaves one value, NaN, which says little by chance: but what else makes it of finite numbers?"""
-    if _by_zero(candidate) and explanation.complete:
+    if by_zero(candidate) and explanation.complete:
         return BY_ZERO
     return explanation.confidence - UNLIKELY * (1 - candidate.alternative.weight)
 
 
-def _candidates(scene: Scene) -> list[_Candidate]:
+def _candidates(scene: Scene) -> list[Candidate]:
     """Every alteration of every argument and call."""
     values = dict(scene.arguments.items())
     found = [
-        _Candidate(alteration=Alteration(name=item.name, argument=name), alternative=item)
+        Candidate(alteration=Alteration(name=item.name, argument=name), alternative=item)
         for name in values
         for item in argument_alternatives(name, values)
     ]
@@ -133,7 +98,7 @@ def _candidates(scene: Scene) -> list[_Candidate]:
     return [*found, *_placed(recorder.found)]
 
 
-def _placed(found: list[_Candidate]) -> list[_Candidate]:
+def _placed(found: list[Candidate]) -> list[Candidate]:
     """Alterations of calls, each with which one it is where several fit; then those made at every call they fit."""
     count = Counter(candidate.alternative.name for candidate in found)
     seen: Counter[str] = Counter()
@@ -172,14 +137,14 @@ class _Recorder:
 
     def __init__(self) -> None:
         self._watcher = _Watcher()
-        self.found: list[_Candidate] = []
+        self.found: list[Candidate] = []
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         place = self._watcher.count
         call = self._watcher.read(func, args, kwargs, result)
         if place < MOST_CALLS:
             self.found += [
-                _Candidate(alteration=Alteration(name=item.name, call=place), alternative=item, call=call.name)
+                Candidate(alteration=Alteration(name=item.name, call=place), alternative=item, call=call.name)
                 for item in alternatives(call)
             ]
         return result
@@ -228,7 +193,7 @@ def run_altered(scene: Scene, alteration: Alteration) -> list[torch.Tensor] | No
     return scene.reference(scene.arguments.map(lambda name, old: made if name == alteration.argument else old))
 
 
-def _told(failure: Failure, best: list[tuple[Explanation, _Candidate]], tried: int) -> Iterator[Clue]:
+def _told(failure: Failure, best: list[tuple[Explanation, Candidate]], tried: int) -> Iterator[Clue]:
     """The best explanation of each cause, and what the best one may be called as well."""
     told: set[Cause] = set()
     for place, (explanation, candidate) in enumerate(best):
@@ -248,10 +213,10 @@ def _told(failure: Failure, best: list[tuple[Explanation, _Candidate]], tried: i
 def _clue(
     failure: Failure,
     explanation: Explanation,
-    candidate: _Candidate,
+    candidate: Candidate,
     cause: Cause,
     less: float,
-    rival: tuple[Explanation, _Candidate] | None,
+    rival: tuple[Explanation, Candidate] | None,
     tried: int,
 ) -> Clue:
     bad = int(failure.bad.sum())
@@ -261,7 +226,7 @@ def _clue(
         RULE,
         cause,
         max(0.05, _sure(explanation, candidate) - less),
-        f"{_altered(explanation, candidate)}: reproduces {share}{leaves}",
+        f"{said(explanation, candidate)}: reproduces {share}{leaves}{as_well(candidate, rival)}",
         {
             "alteration": candidate.alternative.name,
             "step": candidate.call or None,
@@ -272,27 +237,6 @@ def _clue(
             "alterations_tried": tried,
             "runner_up": None if rival is None else rival[1].alternative.name,
             "runner_up_reproduced_bad": None if rival is None else rival[0].bad,
-            **_measured(explanation),
+            **measured(explanation),
         },
     )
-
-
-def _by_zero(candidate: _Candidate) -> bool:
-    counts = candidate.alternative.counts
-    return counts is not None and counts[0] == 0
-
-
-def _altered(explanation: Explanation, candidate: _Candidate) -> str:
-    """`the divisor of the variance is n-1 = 249, not n = 250 (outputs off by a ratio of 0.9980 = sqrt(249/250))`."""
-    said = f"{candidate.alternative.statement}{candidate.where}"
-    ratio = explanation.ratio
-    if ratio is None:
-        return said
-    return f"{said} (outputs off by a ratio of {ratio.told(candidate.alternative.counts)})"
-
-
-def _measured(explanation: Explanation) -> dict[str, EvidenceValue]:
-    ratio = explanation.ratio
-    if ratio is None:
-        return {}
-    return {"ratio": ratio.value, "ratio_measured": ratio.measured, "ratio_spread": ratio.spread}
