@@ -37,6 +37,10 @@ LEFT_ALONE = planted_for(FOREIGN)
 EXPECTED = [planted for planted in PLANTED.values() if planted.rule != FOREIGN]
 
 
+BITS = 0.99
+"""Confidence of the one rule that tells an output bit for bit, as an altered reference does."""
+
+
 @functools.cache
 def clues_for(name: str) -> list[Clue]:
     found = [clue for rule in RULES for clue in rule(PLANTED[name].failure)]
@@ -62,5 +66,5 @@ def test_another_kind_of_failure_is_left_alone(planted: Planted) -> None:
 def test_a_clue_is_a_sentence_with_numbers(planted: Planted) -> None:
     for clue in clues_for(planted.name):
         assert clue.rule in {rule.__name__ for rule in RULES}
-        assert 0.4 <= clue.confidence <= 0.95
+        assert 0.4 <= clue.confidence <= (BITS if clue.rule == "rounding_mode" else 0.95)
         assert clue.evidence and any(character.isdigit() for character in clue.statement)
