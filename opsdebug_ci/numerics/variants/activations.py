@@ -86,6 +86,9 @@ _SIBLINGS: dict[str, tuple[tuple[str, Unary], ...]] = {
 }
 """Operation to the forms it is replaced by."""
 
+_OF = {"sigmoid": "the sigmoid is "}
+"""How a phrase begins whose forms are those of a gate as well."""
+
 _BASES: dict[str, tuple[tuple[str, Unary], ...]] = {
     "exp": (("exp2", torch.exp2), ("expm1", torch.expm1)),
     "exp2": (("exp", torch.exp),),
@@ -129,8 +132,9 @@ def activations(call: Call) -> Iterator[Alternative]:
     if call.name == "glu":
         yield from _gates(call, x)
     for phrase, function in _SIBLINGS.get(call.name, ()):
-        words = f"the sigmoid is {phrase}" if call.name == "sigmoid" else phrase
-        yield _alternative(words, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,))
+        yield _alternative(
+            _OF.get(call.name, "") + phrase, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,)
+        )
     for other, function in _BASES.get(call.name, ()):
         yield _alternative(
             f"{other} is computed, not {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,)
@@ -145,15 +149,7 @@ def activations(call: Call) -> Iterator[Alternative]:
             weight=0.4,
         )
     if call.name == "softplus":
-        for threshold in (5.0, 6.0, 8.0, 10.0, 15.0, 30.0):
-            yield Alternative(
-                name=f"softplus that is x beyond {threshold:g}",
-                cause=Cause.APPROXIMATION,
-                statement=f"softplus is x beyond {threshold:g}, not {call.values['threshold']:g}",
-                result=partial(call.again, threshold=threshold),
-                also=(Cause.WRONG_DEFAULT, Cause.WRONG_CONSTANT_EPS),
-                weight=0.6,
-            )
+        yield from _thresholds(call)
     if call.name in ("exp", "tanh", "sigmoid", "gelu", "silu", "softplus", "sinh", "cosh"):
         for limit in _LIMITS:
             yield Alternative(
@@ -164,6 +160,19 @@ def activations(call: Call) -> Iterator[Alternative]:
                 also=(Cause.NAN_INF_HANDLING,),
                 weight=0.4,
             )
+
+
+def _thresholds(call: Call) -> Iterator[Alternative]:
+    """A softplus that is its argument from another threshold on."""
+    for threshold in (5.0, 6.0, 8.0, 10.0, 15.0, 30.0):
+        yield Alternative(
+            name=f"softplus that is x beyond {threshold:g}",
+            cause=Cause.APPROXIMATION,
+            statement=f"softplus is x beyond {threshold:g}, not {call.values['threshold']:g}",
+            result=partial(call.again, threshold=threshold),
+            also=(Cause.WRONG_DEFAULT, Cause.WRONG_CONSTANT_EPS),
+            weight=0.6,
+        )
 
 
 def _gates(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
