@@ -46,10 +46,12 @@ class Ratio:
 
     def told(self, counts: tuple[float, float] | None) -> str:
         """`0.9980 = sqrt(249/250)`, where that is what it is, eps and rounding aside."""
-        formula = None if counts is None else self._formula(*counts)
+        formula = self.fraction(counts)
         return f"{self} = {formula}" if formula and formula != f"{self}/1" else str(self)
 
-    def _formula(self, one: float, other: float) -> str | None:
+    def fraction(self, counts: tuple[float, float] | None) -> str | None:
+        """`sqrt(249/250)`; None: it is no fraction of them, nor a root of one."""
+        one, other = counts or (0, 0)
         if one <= 0 or other <= 0:
             return None
         for top, bottom in ((one, other), (other, one)):

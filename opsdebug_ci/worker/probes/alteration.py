@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opsdebug_ci.model.finding import EvidenceValue
+from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants import Alternative
 from opsdebug_ci.numerics.variants.explanation import Explanation
 
@@ -62,10 +63,10 @@ def by_zero(candidate: Candidate) -> bool:
 def said(explanation: Explanation, candidate: Candidate) -> str:
     """`the divisor of the variance is n-1 = 249, not n = 250 (outputs off by a ratio of 0.9980 = sqrt(249/250))`."""
     words = f"{candidate.alternative.statement}{candidate.where}"
-    ratio = explanation.ratio
-    if ratio is None:
-        return words
-    return f"{words} (outputs off by a ratio of {ratio.told(candidate.alternative.counts)})"
+    ratio, counts = explanation.ratio, candidate.alternative.counts
+    if ratio is None or not (ratio.fraction(counts) or candidate.alternative.cause is Cause.WRONG_SCALE):
+        return words  # one ratio by the values of this case, as of another eps
+    return f"{words} (outputs off by a ratio of {ratio.told(counts)})"
 
 
 def measured(explanation: Explanation) -> dict[str, EvidenceValue]:
