@@ -77,7 +77,7 @@ def md_prose(text: str, limit: int = TEXT_LIMIT) -> str:
     Not for a cell of a table, where even code may not hold a bar.
     """
     parts = plain(text, limit).split("`")
-    if len(parts) % 2 == 0 or "" in parts[1::2]:
+    if len(parts) % 2 == 0 or any(not part or part != part.strip() for part in parts[1::2]):
         return md_text(text, limit)
     first, *rest = (md_code(part) if number % 2 else _inert(part) for number, part in enumerate(parts))
     prose = _BEGINNING.sub(f"&#{ord(_APART)};", first)

@@ -38,7 +38,11 @@ PLANTED = {
         "exception",
         "the operator raised ValueError: bad shape (at ops.py:7 softmax)",
     ),
-    "crash": (ended("crashed", process=process()), "crash_segfault", "the process died of SIGSEGV while the operator ran"),
+    "crash": (
+        ended("crashed", process=process()),
+        "crash_segfault",
+        "the process died of SIGSEGV while the operator ran",
+    ),
     "crash in a known line": (
         ended("crashed", process=process(place="ops.py:20")),
         "crash_segfault",

@@ -20,7 +20,6 @@ from opsdebug_ci.store.places.backends import open_store
 from opsdebug_ci.store.schema import TABLES
 from opsdebug_ci.store.struct import evidence_text, read_evidence
 
-
 REPEATED = ".recorded"
 """What the store holds of other runs, and does not hold again."""
 
