@@ -167,7 +167,8 @@ def leftover(
     ]
     faults = _unsound(inventory, frozenset().union(*map(_standing(contents), contents.superseded)))
     sound = [path for path in contents.superseded if not _standing(contents)(path) & faults.keys()]
-    return tuple(path for path in (*sound, *old) if path.partition("/")[0] in _KNOWN), tuple(faults.values())
+    told = tuple(fault for fault in faults.values() if fault is not None)
+    return tuple(path for path in (*sound, *old) if path.partition("/")[0] in _KNOWN), told
 
 
 def _standing(contents: Contents) -> Callable[[str], frozenset[str]]:
@@ -181,11 +182,20 @@ def _standing(contents: Contents) -> Callable[[str], frozenset[str]]:
     return packs
 
 
-def _unsound(inventory: Inventory, names: frozenset[str]) -> dict[str, FileFault]:
-    """Packs that cannot be read whole, and why."""
+def _unsound(inventory: Inventory, names: frozenset[str]) -> dict[str, FileFault | None]:
+    """Packs that cannot be read whole, and why; None: it is gone, packed again meanwhile, and what stands for its files
+    is for the next compaction to find."""
     readers = {table.name: TableReader(inventory.root, table) for table in TABLES}
-    read = ((name, read_source(inventory, readers, name, files)) for name, files in files_by_name(inventory, names))
-    return {name: found for name, found in read if isinstance(found, FileFault)}
+    unsound: dict[str, FileFault | None] = {}
+    for name, files in files_by_name(inventory, names):
+        try:
+            found = read_source(inventory, readers, name, files)
+        except FileNotFoundError:
+            unsound[name] = None
+            continue
+        if isinstance(found, FileFault):
+            unsound[name] = found
+    return unsound
 
 
 def _days(path: str, written: datetime | None, today: date) -> int:
