@@ -23,6 +23,11 @@ class OpsdebugError(Exception):
     def __str__(self) -> str:
         return f"{self.message}\n  next: {self.next_step}" if self.next_step else self.message
 
+    @property
+    def one_line(self) -> str:
+        """What is wrong, and what to do behind it."""
+        return f"{self.message}; next: {self.next_step}" if self.next_step else self.message
+
 
 class UsageError(OpsdebugError):
     """The person asked for something that cannot be: wrong option, unknown operator."""

@@ -38,8 +38,7 @@ def with_doubt(api: Api, subject: Subject, gathered: Gathered) -> Subject:
     try:
         jobs = api.pages(f"/repos/{subject.repository}/actions/runs/{subject.ci_run}/jobs", Job, within="jobs")
     except GithubError as error:
-        step = f"; next: {error.next_step}" if error.next_step else ""
-        note = f"no shard of an earlier attempt counts, since nobody tells which jobs ran again: {error.message}{step}"
+        note = f"no shard of an earlier attempt counts, since nobody tells which jobs ran again: {error.one_line}"
         return replace(subject, doubtful=True, notes=(*subject.notes, note))
     return subject if _not_run_again(jobs, earlier) else replace(subject, doubtful=True)
 

@@ -109,8 +109,7 @@ def _found_pull(api: Api, run: WorkflowRun, repository: str) -> FoundPull:
     try:
         return find_pull(api, run, repository)
     except GithubError as error:
-        step = f"; next: {error.next_step}" if error.next_step else ""
-        return FoundPull(pull=None, reason=f"{error.message}{step}")
+        return FoundPull(pull=None, reason=error.one_line)
 
 
 def subject_on_disk(shards: Sequence[ShardDocument]) -> Subject:

@@ -165,8 +165,7 @@ class Voice:
         try:
             return act()
         except GithubError as error:
-            step = f"; next: {error.next_step}" if error.next_step else ""
-            self.notes.append(f"{what} could not be written: {error.message}{step}")
+            self.notes.append(f"{what} could not be written: {error.one_line}")
             return None
 
 
