@@ -18,13 +18,12 @@ from itertools import groupby
 from operator import itemgetter
 
 from opsdebug_ci.model import FAILING_VERDICTS, FINGERPRINT_VERSION, KnownFailures, OlderFailure
-from opsdebug_ci.store.memory.recording import RECORD
+from opsdebug_ci.store.memory.recording import RECORDS_OF_LINE
 from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 
 _SQL = f"""
-    with line as (select unnest(?::varchar[]) as "commit", unnest(range(len(?::varchar[]))) as distance),
-    records as (select id, "commit", groups from runs where {RECORD}),
+    with {RECORDS_OF_LINE},
     cases as (
         select a.case_id, a.fingerprint, a.verdict, a.findings[1].cause as cause, r.groups,
                line."commit", line.distance,
@@ -36,16 +35,15 @@ _SQL = f"""
     select distinct "commit", distance,
            case when of_operator then fingerprint end,
            case when of_operator then list_filter(groups, lambda g: g.fingerprint = cases.fingerprint)[1].members end,
-           case when of_case and list_contains(?::varchar[], verdict) then case_id end,
-           case when fingerprint not like ? then cause end
+           case when of_case and list_contains($2::varchar[], verdict) then case_id end,
+           case when fingerprint not like $3 then cause end
     from cases where of_operator or of_case order by distance
 """  # noqa: S608 - our own text
 
 _SINCE = f"""
-    with line as (select unnest(?::varchar[]) as "commit", unnest(range(len(?::varchar[]))) as distance),
-    records as (select id, "commit", groups from runs where {RECORD}),
+    with {RECORDS_OF_LINE},
     cases as (
-        select a.operator, a.case_id, a.fingerprint, list_contains(?::varchar[], a.verdict) as fails,
+        select a.operator, a.case_id, a.fingerprint, list_contains($2::varchar[], a.verdict) as fails,
                list_filter(r.groups, lambda g: g.fingerprint = a.fingerprint)[1].members as members,
                line."commit", line.distance
         from accuracy a join records r on r.id = a.run_id join line on line."commit" = r."commit"
@@ -73,7 +71,7 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
     if not line or not is_store(location):
         return KnownFailures()
     failing = [verdict.value for verdict in FAILING_VERDICTS]
-    answer = query(location, _SQL, (list(line), list(line), failing, f"{FINGERPRINT_VERSION}:%"))
+    answer = query(location, _SQL, (list(line), failing, f"{FINGERPRINT_VERSION}:%"))
     rows = answer.rows
     fails = any(row[2] is not None or row[4] is not None for row in rows)
     return KnownFailures(
@@ -85,7 +83,7 @@ def known_failures(location: str | os.PathLike[str], line: Sequence[str]) -> Kno
             for *_, case, cause in rows
             if case is not None and cause is not None
         ),
-        since=_since(query(location, _SINCE, (list(line), list(line), failing)).rows) if fails else {},
+        since=_since(query(location, _SINCE, (list(line), failing)).rows) if fails else {},
         unread=tuple(fault.path for fault in answer.faults),
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from opsdebug_ci.model import FAILING_VERDICTS
 from opsdebug_ci.model.judgement import RecordedFailure
-from opsdebug_ci.store.memory.recording import RECORD
+from opsdebug_ci.store.memory.recording import RECORDS_OF_LINE
 from opsdebug_ci.store.places.marker import is_store
 from opsdebug_ci.store.sql.query import query
 
@@ -22,8 +22,7 @@ MOST_FAILURES = 200
 """Told of, by operator: with their cases about 4 MB at the very most, and usually a few kB."""
 
 _SQL = f"""
-    with line as (select unnest(?::varchar[]) as "commit", unnest(range(len(?::varchar[]))) as distance),
-    records as (select id, "commit", groups from runs where {RECORD}),
+    with {RECORDS_OF_LINE},
     cases as (
         select a.operator, a.case_id, a.fingerprint, a.verdict, line."commit", a.findings[1].cause as cause,
                list_filter(r.groups, lambda g: g.fingerprint = a.fingerprint)[1].cause as of_group,
@@ -32,7 +31,7 @@ _SQL = f"""
         where a.verdict <> 'skipped'
     )
     select operator, fingerprint, min(coalesce(of_group, cause)), min("commit"), list_sort(list_distinct(list(case_id)))
-    from cases where nearest and fingerprint is not null and list_contains(?::varchar[], verdict)
+    from cases where nearest and fingerprint is not null and list_contains($2::varchar[], verdict)
     group by operator, fingerprint having count(distinct case_id) <= {MOST_CASES}
     order by operator, fingerprint limit {MOST_FAILURES}
 """  # noqa: S608 - our own text
@@ -56,5 +55,5 @@ def recorded_failures(location: str | os.PathLike[str], line: Sequence[str]) -> 
             commit=str(commit),
             cases=tuple(map(str, cases)) if isinstance(cases, (list, tuple)) else (),
         )
-        for operator, fingerprint, cause, commit, cases in query(location, _SQL, (list(line), list(line), failing)).rows
+        for operator, fingerprint, cause, commit, cases in query(location, _SQL, (list(line), failing)).rows
     )

@@ -22,3 +22,10 @@ anybody may cause, are no part of the project's history."""
 
 RECORD = f"stage in ({_STAGES}) and not dirty and {MERGED}"
 """Condition over `runs`: a record of what is merged, made on an unmodified work tree."""
+
+RECORDS_OF_LINE = f"""
+    line as (select unnest($1::varchar[]) as "commit", unnest(range(len($1::varchar[]))) as distance),
+    records as (select id, "commit", groups from runs where {RECORD})
+"""  # noqa: S608 - our own text
+"""Two common table expressions: the commits of a line with their distance, and all records. The first parameter is the
+line, commits nearest to the code under test first."""

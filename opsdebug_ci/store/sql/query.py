@@ -127,8 +127,8 @@ def query(location: str | os.PathLike[str], sql: str, parameters: Sequence[objec
 
     Args:
         location: directory of this machine that holds the store.
-        sql: one SELECT (also FROM, WITH, VALUES, DESCRIBE, SUMMARIZE, SHOW), with `?` for each parameter.
-        parameters: values of the `?`.
+        sql: one SELECT (also FROM, WITH, VALUES, DESCRIBE, SUMMARIZE, SHOW), with `?` or `$1`, `$2`... for parameters.
+        parameters: their values.
 
     Raises:
         QueryError: the query is not one SELECT, does not run, or reaches for something outside the store.
