@@ -18,7 +18,7 @@ from opsdebug_ci.github.workflow_commands import Annotation, Level
 from opsdebug_ci.model.published import PublishedDocument, Remark
 from opsdebug_ci.model.vocabulary import Gate
 from opsdebug_ci.pipeline.child import run_child
-from opsdebug_ci.pipeline.step_outcome import Outcome, failure, in_one_line
+from opsdebug_ci.pipeline.step_outcome import Outcome, failure, last_words
 from opsdebug_ci.report import decode_published
 
 DOCUMENT_CODES: tuple[int, ...] = (0, 1, 3, 4)
@@ -61,7 +61,7 @@ def publish_step(
     )
     told = _told(document) if result.exit_code in DOCUMENT_CODES else None
     if told is None:
-        words = in_one_line(result.last_words) or "the command ended without a word; next: run it by hand"
+        words = last_words(result.last_words)
         code = result.exit_code if result.exit_code > 0 else InternalError.exit_code
         return failure(code, f"opsdebug publish ended with {result.exit_code}", words)
     stdout.write(f"{_told_where(told)}\n")

@@ -14,7 +14,7 @@ from opsdebug_ci.github.environment import child_environment, with_token
 from opsdebug_ci.github.inputs import ActionInputs
 from opsdebug_ci.model import Verdict
 from opsdebug_ci.pipeline.child import run_child
-from opsdebug_ci.pipeline.step_outcome import Outcome, failure, in_one_line
+from opsdebug_ci.pipeline.step_outcome import Outcome, failure, last_words
 from opsdebug_ci.store.files.layout import MARKER
 
 
@@ -48,7 +48,7 @@ def push_step(
         stdout=stdout,
     )
     if result.exit_code:
-        words = in_one_line(result.last_words) or "the command ended without a word; next: run it by hand"
+        words = last_words(result.last_words)
         return failure(result.exit_code, f"opsdebug baselines push ended with {result.exit_code}", words)
     return Outcome(exit_code=0, verdict=str(Verdict.PASS), failures=0, regressions=0, annotations=())
 

@@ -84,6 +84,11 @@ def in_one_line(lines: Iterable[str]) -> str:
     return text
 
 
+def last_words(lines: Iterable[str]) -> str:
+    """What a command said before it ended without an answer."""
+    return in_one_line(lines) or "the command ended without a word; next: run it by hand"
+
+
 def failure(exit_code: int, title: str, message: str) -> Outcome:
     """The outcome of a step that has no run, and why."""
     remark = Annotation(level=Level.ERROR, title=title, message=message)
