@@ -322,6 +322,16 @@ def test_fewer_shards_than_the_workflow_planned_are_incomplete(scene: Scene) -> 
     assert (told.exit_code, told.conclusion) == (4, "incomplete")
 
 
+def second_attempt_of_one_shard(scene: Scene, newest: int, conclusion: str | None, event: str) -> PublishedDocument:
+    """What is told of attempt 2, which left the second of three shards; `event`: how it ended, as the event says."""
+    upload(scene, three(passing=(1, 3)))
+    again = encode(shard(run_document(passing=["operator_2"], first=2, plan=PLAN), 2, 3, attempt=2))
+    upload(scene, {2: again}, attempt=2)
+    scene.run = scene.finished(attempt=newest, conclusion=conclusion)
+    scene.ended = {"run_attempt": 2, "conclusion": event} if event else {}
+    return scene.publish(attempt=None if event else 2)
+
+
 @attack("A22")
 @pytest.mark.parametrize(
     ("newest", "conclusion", "event"),
@@ -331,13 +341,7 @@ def test_fewer_shards_than_the_workflow_planned_are_incomplete(scene: Scene) -> 
 def test_a_shard_that_a_later_attempt_lost_is_not_taken_from_an_earlier_one(
     newest: int, conclusion: str | None, event: str, scene: Scene
 ) -> None:
-    upload(scene, three(passing=(1, 3)))
-    upload(
-        scene, {2: encode(shard(run_document(passing=["operator_2"], first=2, plan=PLAN), 2, 3, attempt=2))}, attempt=2
-    )
-    scene.run = scene.finished(attempt=newest, conclusion=conclusion)
-    scene.ended = {"run_attempt": 2, "conclusion": event} if event else {}
-    told = scene.publish(attempt=None if event else 2)
+    told = second_attempt_of_one_shard(scene, newest, conclusion, event)
     assert (told.exit_code, told.conclusion) == (4, "incomplete")
     assert scene.check().conclusion == "failure"
 
@@ -347,13 +351,7 @@ def test_a_shard_that_a_later_attempt_lost_is_not_taken_from_an_earlier_one(
 def test_of_an_attempt_that_succeeded_the_other_shards_are_of_the_one_before(
     newest: int, conclusion: str, event: str, scene: Scene
 ) -> None:
-    upload(scene, three(passing=(1, 3)))
-    upload(
-        scene, {2: encode(shard(run_document(passing=["operator_2"], first=2, plan=PLAN), 2, 3, attempt=2))}, attempt=2
-    )
-    scene.run = scene.finished(attempt=newest, conclusion=conclusion)
-    scene.ended = {"run_attempt": 2, "conclusion": event} if event else {}
-    told = scene.publish(attempt=None if event else 2)
+    told = second_attempt_of_one_shard(scene, newest, conclusion, event)
     assert (told.exit_code, told.conclusion) == (0, "pass")
 
 

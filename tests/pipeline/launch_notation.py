@@ -10,10 +10,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pipeline_speed import MACHINE
+from pipeline_speed import MACHINE, launch_time
 
 from opsdebug_ci.model import Case, Family, Layout
-from opsdebug_ci.model.speed import Comparing, Comparison, LaunchTime, Round
+from opsdebug_ci.model.speed import Comparing, Comparison, Round
 from opsdebug_ci.pipeline.comparison_plan import BASE_AGAIN, Duel, Plan
 from opsdebug_ci.pipeline.comparison_verdicts import judged
 from opsdebug_ci.pipeline.experiment import Due, Records, Series
@@ -75,18 +75,7 @@ class PlantedMachine:
 
     def _keep(self, part: Round, case: Case, arm: str, number: int, least_ns: float) -> None:
         kept = self.records.launches.setdefault((case.id, arm, part), [])
-        kept.append(
-            LaunchTime(
-                arm=arm,
-                round=part,
-                launch=number,
-                min_ns=least_ns,
-                p10_ns=least_ns * 1.01,
-                median_ns=least_ns * 1.05,
-                samples=48,
-                calls=1,
-            )
-        )
+        kept.append(launch_time(arm, part, number, least_ns))
 
     def compare(self, planned: Plan, allowance: Allowance) -> tuple[LaunchSchedule, dict[str, Comparison]]:
         """What the schedule did, and what it comes to by operator; controls by `~` before their name."""

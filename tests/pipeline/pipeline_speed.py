@@ -100,16 +100,17 @@ def comparison_run(
 
 
 def launches(arm_name: str, part: Round, minima_ns: Sequence[float]) -> list[LaunchTime]:
-    return [
-        LaunchTime(
-            arm=arm_name,
-            round=part,
-            launch=index,
-            min_ns=value,
-            p10_ns=value * 1.01,
-            median_ns=value * 1.05,
-            samples=48,
-            calls=10,
-        )
-        for index, value in enumerate(minima_ns)
-    ]
+    return [launch_time(arm_name, part, number, value) for number, value in enumerate(minima_ns)]
+
+
+def launch_time(arm_name: str, part: Round, number: int, least_ns: float) -> LaunchTime:
+    return LaunchTime(
+        arm=arm_name,
+        round=part,
+        launch=number,
+        min_ns=least_ns,
+        p10_ns=least_ns * 1.01,
+        median_ns=least_ns * 1.05,
+        samples=48,
+        calls=10,
+    )
