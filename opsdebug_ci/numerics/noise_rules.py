@@ -8,6 +8,7 @@ NaN, +inf, -inf) of the exact one. Calls nobody here knows are run on rounded ar
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any
 
 import torch
@@ -61,7 +62,7 @@ def noisy_result(noise: Noise, func: Any, args: tuple[Any, ...], kwargs: dict[st
     noisy = _rule_of(name, func)(call)
     if isinstance(result, torch.Tensor):
         return _like(noisy, result)
-    return type(result)(_like(new, old) for new, old in zip(noisy, result, strict=True))
+    return type(result)([_like(new, old) for new, old in zip(noisy, result, strict=True)])
 
 
 def _rounds(result: Any) -> bool:
@@ -85,10 +86,10 @@ def _rule_of(name: str, func: Any) -> Rule:
 
 
 def _like(noisy: Any, result: Any) -> Any:
-    """`noisy` where it kept the class of `result`, laid out like it, so that later views still hold."""
+    """`noisy` where it is finite, laid out like `result`, so that later views still hold."""
     if not _is_wide(result) or noisy is result:
         return result
-    if not bool(torch.isfinite(noisy.sum() + result.sum())):
+    if not math.isfinite(noisy.sum().abs().item()):
         noisy = torch.where(torch.isfinite(noisy) & torch.isfinite(result), noisy, result)
     if noisy.stride() == result.stride():
         return noisy
@@ -183,6 +184,7 @@ RULES: dict[str, Rule] = {
     "linalg_vector_norm": norm_noise.noisy_vector_norm,
     "native_layer_norm": norm_noise.noisy_layer_norm,
     "native_group_norm": norm_noise.noisy_group_norm,
+    "native_batch_norm": norm_noise.noisy_batch_norm,
     "_softmax": norm_noise.noisy_softmax,
     "_safe_softmax": norm_noise.noisy_softmax,
     "_log_softmax": norm_noise.noisy_log_softmax,

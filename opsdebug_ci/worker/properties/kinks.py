@@ -29,9 +29,6 @@ PAIRS = 3
 Answer = Callable[[Arguments], Sequence[torch.Tensor] | None]
 """The reference's gradients in float64 on other arguments; None when there are none."""
 
-Spreads = list[Spread] | None
-"""One per gradient; None where they are not needed."""
-
 
 def undetermined(answer: Answer, arguments: Arguments, seed: int) -> list[torch.Tensor] | None:
     """bool masks shaped like each gradient; None where the reference does not answer."""
@@ -51,21 +48,16 @@ def undetermined(answer: Answer, arguments: Arguments, seed: int) -> list[torch.
     return masks
 
 
-def waived(spreads: Spreads, masks: list[torch.Tensor] | None, centre: Sequence[torch.Tensor]) -> Spreads:
-    """Spreads that accept any value of the gradient's own size where it is undetermined."""
-    if spreads is None or masks is None:
-        return spreads
-    return [_waived(*each) for each in zip(spreads, masks, centre, strict=True)]
-
-
-def _waived(spread: Spread, mask: torch.Tensor, centre: torch.Tensor) -> Spread:
+def waived(spread: Spread, mask: torch.Tensor, centre: torch.Tensor) -> Spread:
+    """Spread that accepts any value of the gradient's own size where it is undetermined."""
     if spread.deviation.shape != mask.shape or not bool(mask.any()):
         return spread
     largest = torch.nan_to_num(centre.double(), nan=0.0, posinf=0.0, neginf=0.0).abs().max()
+    worst = spread.deviation if spread.worst is None else spread.worst
     return replace(
         spread,
         deviation=torch.where(mask, torch.maximum(spread.deviation, largest), spread.deviation),
-        worst=torch.where(mask, torch.maximum(spread.worst, largest), spread.worst),
+        worst=torch.where(mask, torch.maximum(worst, largest), worst),
     )
 
 
