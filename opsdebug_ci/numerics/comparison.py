@@ -266,7 +266,7 @@ class _Comparison:
         if ranged.shape != none.shape:
             return none
         lost = torch.isfinite(expected) & ~torch.isfinite(ranged)
-        flushed = 2.0 * ((ranged - expected).abs() + self._output.arithmetic.compute.min_normal)
+        flushed = 2.0 * ((ranged - expected).abs() + self._output.arithmetic.compute.min_normal) * (ranged != expected)
         return lost | ((self._output.actual.double() - expected).abs() <= bound.worst_case + flushed)
 
     def _special(self) -> torch.Tensor:

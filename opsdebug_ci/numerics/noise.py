@@ -117,12 +117,12 @@ class Noise:
         """Begin another run of the same computation: its sums meet the same errors' sizes in the same order."""
         self._sums.position = 0
 
-    def rounding(self, value: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
+    def rounding(self, value: torch.Tensor, roundings: float = 1.0, *, exact: bool = True) -> torch.Tensor:
         """`value` after `roundings` roundings: y * (1 + r*u*xi), xi uniform on [-1, 1] (random sign in the worst case).
 
-        `value`: float64 or complex128, any shape. NaN, infinities and zeros stay as they are.
+        `value`: float64 or complex128, any shape. NaN, infinities and zeros stay as they are. `exact`: the step may be.
         """
-        return self._noisy(value, None, self._share(roundings))
+        return self._noisy(value, None, self._share(roundings), exact=exact)
 
     def function(self, function: Callable[[torch.Tensor], torch.Tensor], argument: torch.Tensor) -> torch.Tensor:
         """A library function in the working precision: both argument and result are rounded FUNCTION_ULPS times."""

@@ -100,7 +100,13 @@ def _arithmetic(call: Call) -> torch.Tensor:
     """One rounding; x + alpha*y rounds its product as well unless alpha is 1."""
     if call.kwargs.get("alpha", 1) != 1:
         return _multiply_add(call)
-    return call.noise.rounding(call.result)
+    return call.noise.rounding(call.result, exact=all(_is_short(value) for value in call.args))
+
+
+def _is_short(value: Any) -> bool:
+    """Not a single number that float32 does not hold: a step in float32 rounds it first, so no result of it is exact."""
+    single = isinstance(value, float) or (isinstance(value, torch.Tensor) and value.ndim == 0 and _is_wide(value))
+    return not single or float(value) == torch.tensor(float(value), dtype=torch.float32).item()
 
 
 def _multiply_add(call: Call) -> torch.Tensor:

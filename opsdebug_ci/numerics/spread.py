@@ -130,7 +130,8 @@ class Evaluations:
 
     def spread(self, position: int, samples: int | None = None) -> Spread:
         """Spread of output `position` from `samples` noisy runs; without a number from all there are, the worst case and
-        what an open kind forgives included. Elements that are not finite in a run contribute nothing."""
+        what an open kind forgives included. An element that is finite without noise and not with it has lost all its
+        digits; one that is not finite without contributes nothing."""
         full = samples is None
         if full and self._further is None:
             self._further = self._sample_further()
@@ -307,7 +308,8 @@ class _Samples:
                 continue
             difference = (output.double() - centre.double()).abs_()
             if not math.isfinite(difference.sum().item()):
-                torch.nan_to_num_(difference, nan=0.0, posinf=0.0, neginf=0.0)
+                lost = torch.nan_to_num(centre.abs().double(), nan=0.0, posinf=0.0)
+                difference = torch.where(torch.isfinite(difference), difference, lost)
             torch.maximum(largest, difference, out=largest)
             if self.count == 1:
                 roots.copy_(difference)
