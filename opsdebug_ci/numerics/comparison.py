@@ -199,7 +199,7 @@ class _Comparison:
 
     def _bound_around(self, expected: torch.Tensor) -> Bound:
         """The bound, and where the used reference is not finite, so that no spread was measured, one rounding of the other
-        answer and the steps' share of the finite elements, of which one in a hundred has a larger one."""
+        answer and the largest share of the steps, or WIDE roundings of its largest element."""
         bound, unmeasured = self._bound, ~torch.isfinite(self._expected) & torch.isfinite(expected)
         if bound is None or bound.exact or not bool(unmeasured.any()):
             return bound  # type: ignore[return-value]  # not asked of integers
@@ -275,7 +275,7 @@ class _Comparison:
         none = torch.zeros_like(found.red)
         if source is None or self._bound is None or not bool(found.classes.any()):
             return none
-        excused = torch.isnan(self._output.actual) & source.reached_by_infinity(position)
+        excused = torch.isnan(self._output.actual) & source.touched_by_special(position)
         answer = source.beyond_special(position)
         excused = excused | (~torch.isnan(answer) & ~self._violated(_comparable(answer, self._output.actual)).red)
         return excused & found.classes

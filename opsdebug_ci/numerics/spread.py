@@ -7,6 +7,7 @@ reference's. Each is run when it is first asked for: most outputs are settled by
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,6 +53,9 @@ ENTRIES = frozenset({"lift_fresh", "lift_fresh_copy"})
 
 INDEPENDENT = 1e-12
 """Relative difference of two float64 evaluations up to which they are the same: some thousand roundings."""
+
+SELECTIONS = frozenset({"where", "masked_fill", "tril", "triu"})
+"""Calls that leave out elements of an argument."""
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
@@ -124,6 +128,7 @@ class Evaluations:
         self._further: tuple[_Samples, _Samples | None, _Samples | None] | None = None
         self._noise: Noise | None = None
         self._cached: dict[str, list[torch.Tensor]] = {}
+        self._has_special = False
         largest = max((output.numel() for output in self.centre), default=0)
         self.levels = LEVELS if largest <= LARGE_ELEMENTS else LEVELS_LARGE
         """Numbers of noisy runs a spread may rest on."""
@@ -181,13 +186,24 @@ class Evaluations:
         grows = settled & (far.abs() > 1e2 * near.abs()) & (near.abs() > 1e20) & (far.sign() == near.sign())
         return torch.where(limit, far, torch.where(grows, far.sign() * math.inf, math.nan))
 
-    def reached_by_infinity(self, position: int) -> torch.Tensor:
-        """Elements that a positive infinity of the arguments reaches: NaN in its place would make them NaN."""
-        poisoned = self._once("poison", lambda value: torch.where(value == math.inf, math.nan, value))[position]
-        return torch.isnan(poisoned) & ~torch.isnan(self._without_infinity(position))
+    def touched_by_special(self, position: int) -> torch.Tensor:
+        """Elements that some evaluation lets what is not finite in the arguments reach: NaN in its place spreads through
+        every step, what a mask takes out included. Negative infinities alone are masks, which are meant."""
+        found: list[bool] = []
 
-    def _without_infinity(self, position: int) -> torch.Tensor:
-        return self._once("no infinity", lambda value: torch.where(value == math.inf, 1.0, value))[position]
+        def poisoned(value: torch.Tensor) -> torch.Tensor:
+            found.append(bool((torch.isnan(value) | (value == math.inf)).any()))
+            return torch.where(torch.isfinite(value), value, math.nan)
+
+        spreading = self._once("touched", poisoned, _spread_nan)[position]
+        return (
+            torch.isnan(spreading) if self._special_arguments(found) else torch.zeros_like(spreading, dtype=torch.bool)
+        )
+
+    def _special_arguments(self, found: list[bool]) -> bool:
+        if found:
+            self._has_special = any(found)
+        return self._has_special
 
     def order_behind(self, position: int) -> tuple[torch.Tensor, int, torch.Tensor] | None:
         """Of an index output: the values it orders, their axis, and their deviation; None where no order made it, or a
@@ -390,6 +406,19 @@ class _InRange:
         kept = torch.where(size < self._format.min_normal, value * 0.0, kept)
         kept = torch.where(torch.isnan(value), value, kept)
         return value.copy_(kept) if func._schema.is_mutable else kept
+
+
+def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    """Node observer by which selections do not stop a NaN: one of an argument of the result's shape is one of the result."""
+    if func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS or not isinstance(result, torch.Tensor):
+        return result
+    stopped = torch.zeros_like(result, dtype=torch.bool)
+    for value in args:
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            with contextlib.suppress(RuntimeError):
+                stopped |= torch.isnan(value).expand(result.shape)
+    kept = torch.where(stopped, math.nan, result)
+    return result.copy_(kept) if func._schema.is_mutable else kept
 
 
 def _substituted(value: torch.Tensor, nan: float, infinity: float) -> torch.Tensor:
