@@ -21,6 +21,7 @@ from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
 from opsdebug_ci.numerics.readings import read
 from opsdebug_ci.numerics.reproach import Examined, Reproach, accepts, reproach
+from opsdebug_ci.numerics.spread import Spread
 from opsdebug_ci.numerics.violations import (
     Violations,
     float_violations,
@@ -34,9 +35,6 @@ from opsdebug_ci.numerics.voting import Panel, integer_confidence, misshapen_vot
 FRAMEWORK_ERRORS = 2.0
 """Times the framework's own error that an operator may be off where the framework is beyond the bounds itself: two roundings
 of one sign for one."""
-
-WIDE = 16.0
-"""Roundings of the steps granted where no spread could be measured."""
 
 UNSPREAD = (Kind.EXACT, Kind.INDEX, Kind.QUANTIZE)
 """Kinds whose steps have no error to measure."""
@@ -128,7 +126,8 @@ class _Comparison:
             for which, values in output.references.items()
             if which is not used and values.shape == output.actual.shape
         }
-        self._bound = self._granted()
+        floats = output.actual.is_floating_point() and self._expected.is_floating_point()
+        self._bound = self._granted(self._expected, output.spread) if floats else None
         self._beyond = self._violated(self._expected)
         self._reproach = self._make_reproach()
         self._violations = self._with_reproach()
@@ -175,11 +174,9 @@ class _Comparison:
             unspecified=0 if excused is None else int(excused.sum()),
         )
 
-    def _granted(self) -> Bound | None:
-        """Bounds around the used reference; None for integers."""
+    def _granted(self, expected: torch.Tensor, spread: Spread | None) -> Bound:
+        """Bounds around `expected`."""
         output, native = self._output, self._others.get(ReferenceKind.TORCH)
-        if not output.actual.is_floating_point() or not self._expected.is_floating_point():
-            return None
         terms = BoundTerms(
             kind=output.kind,
             output=float_format(output.actual.dtype),
@@ -189,27 +186,25 @@ class _Comparison:
             self_reference=output.kind is not Kind.QUANTIZE
             and (self._used is ReferenceKind.TORCH or output.arithmetic.compute.name == "float64"),
         )
-        spread = output.spread
-        if spread is not None and spread.deviation.shape != self._expected.shape:
+        if spread is not None and spread.deviation.shape != expected.shape:
             spread = None  # measured on a reference of another shape
-        bound = bound_of(self._expected, spread, terms, output.contract)
+        bound = bound_of(expected, spread, terms, output.contract)
         if native is None or output.kind is not Kind.AUTO or output.contract.overrides_tolerance:
             return bound
-        return licensed(bound, self._expected, native, None if spread is None else spread.low)
+        return licensed(bound, expected, native, None if spread is None else spread.low)
 
     def _bound_around(self, expected: torch.Tensor) -> Bound:
-        """The bound, and where the used reference is not finite, so that no spread was measured, one rounding of the other
-        answer and the largest share of the steps, or WIDE roundings of its largest element."""
-        bound, unmeasured = self._bound, ~torch.isfinite(self._expected) & torch.isfinite(expected)
-        if bound is None or bound.exact or not bool(unmeasured.any()):
+        """The bound; where the used reference is not finite and another answer is, that of finite arguments in its place."""
+        bound, source = self._bound, self._output.evaluate()
+        unmeasured = ~torch.isfinite(self._expected) & torch.isfinite(expected)
+        if bound is None or bound.exact or source is None or not bool(unmeasured.any()):
             return bound  # type: ignore[return-value]  # not asked of integers
-        measured = (bound.worst_case - bound.rounding)[torch.isfinite(self._expected)]
-        share = float(measured.kthvalue(max(1, int(0.99 * measured.numel()))).values) if measured.numel() else 0.0
-        unit = (
-            float_format(self._output.actual.dtype).unit_roundoff + WIDE * self._output.arithmetic.compute.unit_roundoff
+        found = self._granted(expected, source.without_special.spread(self._output.position))
+        return replace(
+            bound,
+            tolerance=torch.where(unmeasured, found.tolerance, bound.tolerance),
+            worst_case=torch.where(unmeasured, found.worst_case, bound.worst_case),
         )
-        here = torch.where(unmeasured, expected.abs() * unit + share, bound.worst_case)
-        return replace(bound, tolerance=torch.where(unmeasured, here, bound.tolerance), worst_case=here)
 
     def _excused(self) -> torch.Tensor:
         """Red elements that an evaluation as right as the reference shows too, or where no evaluation is specified.
@@ -257,7 +252,7 @@ class _Comparison:
 
     def _out_of_range(self) -> torch.Tensor:
         """Where a step leaves the normal range of the working precision: beyond it anything may come, below it what
-        flushing to zero explains."""
+        flushing to zero explains. In another order of the products one may be as large as the arguments together."""
         source, bound, expected = self._output.evaluate(), self._bound, self._expected
         none = torch.zeros_like(self._violations.red)
         if source is None or bound is None or bound.exact:
@@ -266,8 +261,19 @@ class _Comparison:
         if ranged.shape != none.shape:
             return none
         lost = torch.isfinite(expected) & ~torch.isfinite(ranged)
+        if self._largest_product() > self._output.arithmetic.compute.max_finite:
+            lost = lost | (torch.isfinite(expected) & ~torch.isfinite(self._output.actual))
         flushed = 2.0 * ((ranged - expected).abs() + self._output.arithmetic.compute.min_normal) * (ranged != expected)
         return lost | ((self._output.actual.double() - expected).abs() <= bound.worst_case + flushed)
+
+    def _largest_product(self) -> float:
+        """Of one element of each floating argument."""
+        product = 1.0
+        for value in self._output.arguments.values():
+            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel():
+                finite = torch.nan_to_num(value.double(), nan=0.0, posinf=0.0, neginf=0.0)
+                product *= max(1.0, float(finite.abs().max()))
+        return product
 
     def _special(self) -> torch.Tensor:
         """Elements of a wrong class that what is not finite in the arguments need not reach, or whose limit is given."""

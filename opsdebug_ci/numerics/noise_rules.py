@@ -15,7 +15,7 @@ import torch
 from torch.utils._pytree import tree_map
 
 from opsdebug_ci.numerics import norm_noise, sum_noise
-from opsdebug_ci.numerics.noise import FUNCTION_ULPS, Call, Noise, Rule
+from opsdebug_ci.numerics.noise import FUNCTION_ULPS, WORST_ROUNDINGS, Call, Noise, Rule
 
 EXACT = frozenset(
     """abs alias amax amin aminmax arange argmax argmin as_strided bincount bitwise_and bitwise_not bitwise_or cat ceil
@@ -100,6 +100,11 @@ def _arithmetic(call: Call) -> torch.Tensor:
     """One rounding; x + alpha*y rounds its product as well unless alpha is 1."""
     if call.kwargs.get("alpha", 1) != 1:
         return _multiply_add(call)
+    name = call.func.overloadpacket.__name__.removesuffix("_")
+    if call.noise.worst and call.noise.exact_format is None and name in ("add", "sub", "rsub"):
+        # Distributed over a later product, the terms are rounded at their own size, however much they cancel here.
+        terms = sum((value.abs() if isinstance(value, torch.Tensor) else abs(value)) for value in call.args[:2])
+        return call.noise.magnitude(call.result, torch.maximum(call.result.abs(), terms / WORST_ROUNDINGS))
     return call.noise.rounding(call.result, exact=all(_is_short(value) for value in call.args))
 
 

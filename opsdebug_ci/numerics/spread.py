@@ -11,7 +11,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import torch
@@ -175,16 +175,31 @@ class Evaluations:
         So an element that depends on none of them (a masked position) has the value of any evaluation that does not
         touch them, and an element that a NaN reaches has no answer but NaN.
         """
-        near, far, small = (
+        near, far = (
             self._once(f"special {nan} {infinity}", partial(_substituted, nan=nan, infinity=infinity))[
                 position
             ].double()
-            for nan, infinity in ((8.0, 1e30), (-8.0, 1e33), (0.3, 1e33))
+            for nan, infinity in ((8.0, 1e30), (-8.0, 1e33))
         )
+        small = self.without_special.centre[position].double()
         settled = (far - small).abs() <= INDEPENDENT * far.abs()
         limit = settled & ((far - near).abs() <= INDEPENDENT * far.abs())
         grows = settled & (far.abs() > 1e2 * near.abs()) & (near.abs() > 1e20) & (far.sign() == near.sign())
         return torch.where(limit, far, torch.where(grows, far.sign() * math.inf, math.nan))
+
+    @cached_property
+    def without_special(self) -> Evaluations:
+        """Evaluations on arguments with small numbers for NaN and huge ones for infinities: their spread is that of
+        `beyond_special`."""
+
+        def run(change: Change | None, observer: NodeObserver | None) -> list[torch.Tensor]:
+            def replaced(value: torch.Tensor) -> torch.Tensor:
+                finite = _substituted(value, nan=0.3, infinity=1e33)
+                return finite if change is None else change(finite)
+
+            return self._run(replaced, observer)
+
+        return Evaluations(run, self._arithmetic)
 
     def touched_by_special(self, position: int) -> torch.Tensor:
         """Elements that some evaluation lets what is not finite in the arguments reach: NaN in its place spreads through
@@ -410,7 +425,8 @@ class _InRange:
 
 def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """Node observer by which selections do not stop a NaN: one of an argument of the result's shape is one of the result."""
-    if func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS or not isinstance(result, torch.Tensor):
+    floating = isinstance(result, torch.Tensor) and result.is_floating_point()
+    if not floating or func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS:
         return result
     stopped = torch.zeros_like(result, dtype=torch.bool)
     for value in args:

@@ -124,8 +124,8 @@ def test_what_follows_from_a_choice_follows_from_the_operator_s() -> None:
 
 
 def masked(x: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    seen = torch.ones(x.shape[0], x.shape[1], dtype=torch.bool).tril()
-    return torch.softmax(x.masked_fill(~seen, -math.inf), -1) @ v
+    hidden = torch.ones(x.shape[0], x.shape[1], dtype=torch.bool).triu(1)
+    return torch.softmax(x.masked_fill(hidden, -math.inf), -1) @ v
 
 
 def test_what_is_masked_need_not_reach_the_output() -> None:
