@@ -95,12 +95,17 @@ def _row(operator: str, observations: list[ObservationDocument]) -> OperatorRow:
 
 
 def reasons(document: RunDocument, verdicts: Iterable[Verdict]) -> tuple[Reason, ...]:
-    """Cases with these verdicts, together where operator, verdict and reason agree, numbers apart; as they appear."""
+    """Cases with these verdicts, together where operator, verdict and reason agree, numbers apart; as they appear.
+
+    Skipped cases in which something was refused are together whatever the words of that.
+    """
     wanted = tuple(verdicts)
     found: dict[tuple[Verdict, str, str], list[ObservationDocument]] = {}
     for observation in document.observations:
         if observation.verdict in wanted:
-            key = (observation.verdict, observation.case.operator, _kind(_why(observation)))
+            refused = observation.verdict is Verdict.SKIPPED and observation.findings
+            kind = str(observation.findings[0].cause) if refused else _kind(_why(observation))
+            key = (observation.verdict, observation.case.operator, kind)
             found.setdefault(key, []).append(observation)
     return tuple(
         Reason(
