@@ -24,6 +24,7 @@ LOOSE_DATACLASSES = {
     "numerics.spread._Samples": "a fold over noisy runs, in place because its tensors are large",
     "pipeline.experiment.Records": "a memory of launches, filled while they are made",
     "worker.isolation._Setting": "a table of pairs, read and write",
+    "worker.refusals._Trial": "filled while the operator runs, and dies with it",
     "worker.references.ReferenceAnswers": "filled while references are asked one by one, and dies with the case",
 }
 """Dataclasses that are not frozen, slotted and keyword-only, and why."""
