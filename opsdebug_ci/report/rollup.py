@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.document import ObservationDocument, RunDocument
+from opsdebug_ci.model.gating import refused_throughout
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict, Zone
 
@@ -221,8 +222,12 @@ def judged(document: RunDocument) -> str:
         f"{failed:,} of {_plural(total, 'case')} of {_plural(operators, 'operator')} failed{_of_known(known, failed)}"
     )
     if document.summary.verdict is Verdict.INCONCLUSIVE and not counts.get(str(Verdict.INCONCLUSIVE)):
-        judged = failed or counts.get(str(Verdict.PASS))
-        text += "; not every planned case was judged" if judged else "; nothing was judged"
+        refused = refused_throughout(document.observations)
+        if not (failed or counts.get(str(Verdict.PASS))):
+            text += "; nothing was judged"
+        else:
+            which = f"nothing of {_plural(len(refused), 'operator')}" if refused else "not every planned case"
+            text += f"; {which} was judged"
     text += f"; {rest}" if rest else ""
     excused = known < failed and document.summary.verdict is not Verdict.FAIL
     return text + (f"; the {'others' if known else 'failures'} do not gate" if excused else "")

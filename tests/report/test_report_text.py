@@ -224,6 +224,15 @@ def test_what_an_operator_refuses_is_told_once_whatever_the_words():
     assert "it raised ValueError: a" in shown[0]
 
 
+def test_a_run_says_that_nothing_of_an_operator_was_judged():
+    refused = judged(replace(raised(), refusal=Refusal.LAYOUT))
+    document = run_document([judged(ran(GOOD), operator="gelu"), refused], whole=True)
+    first = text(document).splitlines()[0]
+    assert (
+        first == "INCONCLUSIVE: 0 of 2 cases of 2 operators failed; nothing of 1 operator was judged; 1 pass, 1 skipped"
+    )
+
+
 def test_names_cannot_reach_the_terminal():
     evil = judged(raised(message="\x1b]0;owned\x07 \u202e \n\nPASS"), operator="\x1b[31mred\nPASS: all")
     shown = text(run_document([evil]), 2)
