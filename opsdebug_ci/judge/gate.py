@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from opsdebug_ci.model.gating import refused_throughout
 from opsdebug_ci.model.judgement import Group, Judgement, KnownFailures, OlderFailure, Summary
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Cause, Gate, Verdict
 
@@ -32,6 +33,7 @@ def summarise(
     *,
     planned: int | None = None,
     membership: Mapping[str, str] | None = None,
+    whole: bool = False,
 ) -> Summary:
     """Count verdicts and decide the exit code.
 
@@ -43,15 +45,17 @@ def summarise(
         planned: cases that were to run; fewer judged ones make the run incomplete. None: all of them ran.
         membership: case id -> fingerprint of its group. None: read off the groups, which list only some cases; the
             others then count as known only where every group of their operator is.
+        whole: all cases of every operator are here, so that one that refused them all is left unjudged.
 
     Returns:
         The worst verdict that gates: `fail`, else `error`, else `inconclusive` (also for an incomplete run and for
-        one that judged nothing), else `pass`.
+        one that judged nothing, or nothing of an operator), else `pass`.
     """
     counts = {str(verdict): sum(j.verdict is verdict for j in judgements) for verdict in Verdict}
     judged = any(j.verdict not in (Verdict.SKIPPED, Verdict.ERROR) for j in judgements)
     unsettled = next((v for v in _UNSETTLED if counts[str(v)]), None)
-    if unsettled is None and (not judged or (planned is not None and len(judgements) < planned)):
+    refused = whole and bool(refused_throughout(judgements))
+    if unsettled is None and (refused or not judged or (planned is not None and len(judgements) < planned)):
         unsettled = Verdict.INCONCLUSIVE
     known = known or KnownFailures()
     failing = _failing(judgements, groups, membership)

@@ -1,4 +1,4 @@
-"""Which broken properties are broken promises.
+"""Which broken properties are broken promises, and which exceptions are not.
 
 Decides from the worker's readings and the contract. Deliberately not the cause: rules name it.
 """
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.property import Property, PropertyReading
+from opsdebug_ci.model.vocabulary import Empty, Refusal
 
 
 def broken(observation: Observation, which: Property) -> Iterator[PropertyReading]:
@@ -33,3 +34,9 @@ def breaks_promise(reading: PropertyReading, contract: Contract) -> bool:
     if reading.property is Property.OTHER_SEEDS:
         return contract.deterministic
     return reading.property in (Property.FRESH_INPUTS, Property.LATER_LAUNCHES)
+
+
+def excuses(observation: Observation, contract: Contract) -> bool:
+    """Whether what the operator raised holds nothing against it; on empty inputs the contract may say otherwise."""
+    strict = observation.refusal is Refusal.EMPTY and contract.empty == Empty.FAIL
+    return observation.refusal is not None and not strict

@@ -7,7 +7,7 @@ counts (classes, bounds, votes) and measures nothing itself. What cannot be judg
 from __future__ import annotations
 
 from opsdebug_ci.judge.ending import blamed_for_ending
-from opsdebug_ci.judge.promises import breaks_promise
+from opsdebug_ci.judge.promises import breaks_promise, excuses
 from opsdebug_ci.judge.reference import outvoted, reference_use
 from opsdebug_ci.judge.rules import Subject, explain
 from opsdebug_ci.model.case import Case
@@ -46,12 +46,15 @@ def judge(case: Case, observation: Observation, contract: Contract) -> Judgement
 
 def _verdict(observation: Observation, contract: Contract) -> Verdict:
     if observation.status in _FIXED:
-        return _FIXED[observation.status]
+        excused = observation.status is Status.RAISED and excuses(observation, contract)
+        return Verdict.SKIPPED if excused else _FIXED[observation.status]
     if observation.status in _ENDED:
         operator_did_it = blamed_for_ending(observation) is Blame.OPERATOR
         return _ENDED[observation.status] if operator_did_it else Verdict.ERROR
     if _misbehaved(observation, contract):
         return Verdict.FAIL
+    if observation.refusal is not None:
+        return Verdict.SKIPPED
     if not any(reference.answered for reference in observation.references):
         broke = any(reference.fault for reference in observation.references)
         return Verdict.ERROR if broke else Verdict.INCONCLUSIVE

@@ -66,6 +66,7 @@ from opsdebug_ci.model.vocabulary import Kind as Kind
 from opsdebug_ci.model.vocabulary import Layout as Layout
 from opsdebug_ci.model.vocabulary import Phase as Phase
 from opsdebug_ci.model.vocabulary import ReferenceKind as ReferenceKind
+from opsdebug_ci.model.vocabulary import Refusal as Refusal
 from opsdebug_ci.model.vocabulary import Role as Role
 from opsdebug_ci.model.vocabulary import Side as Side
 from opsdebug_ci.model.vocabulary import Stage as Stage

@@ -12,9 +12,12 @@ from typing import Union
 
 from opsdebug_ci.errors import DeclarationError
 from opsdebug_ci.model.dtype import FLOAT_FORMATS
+from opsdebug_ci.model.vocabulary import Empty
 
 NAN_POLICIES = ("propagate", "ignore")
 """`propagate`: a NaN input reaches every output that depends on it. `ignore`: NaN inputs are outside the contract."""
+
+EMPTY_POLICIES = tuple(map(str, Empty))
 
 Index = tuple[Union[str, int], int]
 """(argument name or position, axis): what an index output points into."""
@@ -51,6 +54,9 @@ class Contract:
     index: Index | None = None
     """What an index output points into; None: inferred where unambiguous."""
 
+    empty: str | None = None
+    """What it comes to when the operator raises on an empty input: `skip` or `fail`; None: as configured."""
+
     allow: tuple[str, ...] = ()
     """Deviations the operator declares, from ALLOWANCES."""
 
@@ -76,6 +82,8 @@ class Contract:
             yield f"`out` is {self.out!r}; wanted an argument's name or position"
         if self.index is not None and not _is_index(self.index):
             yield f"`index` is {self.index!r}; wanted (argument, axis), e.g. ('x', -1)"
+        if self.empty is not None and self.empty not in EMPTY_POLICIES:
+            yield f"`empty` is {self.empty!r}; wanted one of {', '.join(EMPTY_POLICIES)}"
         if not _are_words(self.allow) or set(self.allow) - set(ALLOWANCES):
             yield f"`allow` is {self.allow!r}; wanted a tuple of some of {', '.join(ALLOWANCES)}"
         for name, value in (("atol", self.atol), ("rtol", self.rtol)):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opsdebug_ci.model.document import ObservationDocument, RunDocument
+from opsdebug_ci.model.judgement import Judgement
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Stage, Verdict
 
 Ending = tuple[Verdict, int]
@@ -59,6 +60,20 @@ def is_judged(document: RunDocument) -> bool:
     return any(each.verdict not in UNJUDGED for each in document.observations)
 
 
+def refused_throughout(observations: Iterable[ObservationDocument] | Iterable[Judgement]) -> tuple[str, ...]:
+    """Operators all of whose cases were skipped, some of them because they or their references refused the inputs.
+
+    A case that its operator's declaration excludes has no finding.
+    """
+    judged: dict[str, bool] = {}
+    refused: dict[str, bool] = {}
+    for each in observations:
+        name, skipped = each.case.operator, each.verdict is Verdict.SKIPPED
+        judged[name] = judged.get(name, False) or not skipped
+        refused[name] = refused.get(name, False) or (skipped and bool(each.findings))
+    return tuple(name for name, is_refused in refused.items() if is_refused and not judged[name])
+
+
 def unsettled(document: RunDocument, planned: int | None) -> Verdict | None:
     """What keeps the cases from passing, whatever gates; None: nothing does.
 
@@ -71,7 +86,9 @@ def unsettled(document: RunDocument, planned: int | None) -> Verdict | None:
         if verdict in verdicts:
             return verdict
     short = planned is not None and len(document.observations) < planned
-    return Verdict.INCONCLUSIVE if short or not is_judged(document) else None
+    part = document.stage == Stage.REPLAY.value or (document.plan is not None and planned != document.plan.cases)
+    refused = not part and bool(refused_throughout(document.observations))
+    return Verdict.INCONCLUSIVE if short or refused or not is_judged(document) else None
 
 
 def possible_endings(document: RunDocument) -> frozenset[Ending]:

@@ -11,7 +11,7 @@ from opsdebug_ci.model.hunt import HuntReading
 from opsdebug_ci.model.memory import AliasReading, ForeignRead, GuardFacts, LayoutChange, MemoryReading, PageFault
 from opsdebug_ci.model.property import PropertyReading
 from opsdebug_ci.model.region import Region
-from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Status
+from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Refusal, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +235,9 @@ class Observation:
 
     exception: ExceptionFacts | None = None
     """The exception, when one was raised."""
+
+    refusal: Refusal | None = None
+    """Who refuses these inputs without being at fault; None: nobody, or the operator's declaration."""
 
     process: ProcessFacts | None = None
     """How the worker ended, when the case ended it."""

@@ -161,6 +161,24 @@ class Status(Word):
     WORKER_BROKEN = "worker_broken"
 
 
+class Refusal(Word):
+    """Why a case that was not judged holds nothing against its operator, though nobody declared that."""
+
+    EMPTY = "empty"
+    """The operator raised on arguments without elements that have some at its own sizes."""
+    LAYOUT = "layout"
+    """A check of the operator's own raised, and passes on contiguous copies of the same values."""
+    REFERENCE = "reference"
+    """The torch reference raises on these inputs, or answers in a way its own other answers contradict."""
+
+
+class Empty(Word):
+    """What it comes to when an operator raises on an empty input."""
+
+    SKIP = "skip"
+    FAIL = "fail"
+
+
 class Phase(Word):
     """What the worker was doing; its last breadcrumb tells where it died."""
 

@@ -91,7 +91,15 @@ def verify(
     planned = _mine(selection, whole)
     judged = _judged(selection, planned, wanted, bench, world, attempt)
     told = _diagnosed(judged, selection, bench, configuration, world, revision, attempt)
-    summary = _summary(told, baseline, planned=len(planned))
+    summary = summarise(
+        told.judgements,
+        told.groups,
+        baseline.gate,
+        baseline.known,
+        planned=len(planned),
+        membership=told.fingerprints,
+        whole=len(planned) == len(whole),
+    )
     if (left_out and not wanted) or (whole and not planned):
         summary = _nothing_to_do(summary)
     record = run_record(selection.stage, bench, configuration, world, began=began, revision=revision, ci=ci)
@@ -244,11 +252,6 @@ def _observed(
 def _unavailable(selection: Selection, bench: Workbench) -> tuple[Unavailable, ...]:
     """What belongs to a run of everything and cannot be had here."""
     return () if selection.patterns else bench.catalogue.unavailable
-
-
-def _summary(told: Diagnosis, baseline: Baseline, *, planned: int) -> Summary:
-    known = baseline.known
-    return summarise(told.judgements, told.groups, baseline.gate, known, planned=planned, membership=told.fingerprints)
 
 
 def _nothing_to_do(summary: Summary) -> Summary:

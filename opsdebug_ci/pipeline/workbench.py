@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opsdebug_ci.errors import DiscoveryError, EnvironmentLimitError
 from opsdebug_ci.execution import Limits, WorkerPool, check_interpreter
-from opsdebug_ci.model import Catalogue, Machine
+from opsdebug_ci.model import Catalogue, Machine, OperatorDescription
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
 
@@ -44,10 +44,20 @@ def workbench(
         catalogue = pool.describe(configuration.operators, configuration.root)
         if catalogue.faults:
             raise discovery_error(catalogue)
+        catalogue = replace(
+            catalogue, operators=tuple(_configured(each, configuration) for each in catalogue.operators)
+        )
         machine = pool.identify()
         yield Workbench(
             pool=pool, catalogue=catalogue, machine=machine, devices=available_devices(configuration, machine)
         )
+
+
+def _configured(operator: OperatorDescription, configuration: Configuration) -> OperatorDescription:
+    """`operator` with a contract in which nothing is left to the configuration."""
+    names = (operator.name, operator.module, "default")
+    empty = next((configuration.empty[name] for name in names if name in configuration.empty), None)
+    return replace(operator, contract=replace(operator.contract, empty=operator.contract.empty or empty))
 
 
 @contextmanager

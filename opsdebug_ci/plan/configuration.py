@@ -64,6 +64,9 @@ class Configuration:
     gate: Gate = Gate.NEW
     """Which failures fail a run."""
 
+    empty: Mapping[str, str] = field(default_factory=dict)
+    """Whether raising on an empty input is skipped or fails, by file, module or operator; `default` for the rest."""
+
     peaks: Peaks = field(default_factory=Peaks)
     """What the device can do at best."""
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from opsdebug_ci.model.dtype import DTYPE_NAMES, FLOAT_FORMATS
-from opsdebug_ci.model.vocabulary import Gate, Stage, Word
+from opsdebug_ci.model.vocabulary import Empty, Gate, Stage, Word
 from opsdebug_ci.plan.problem import suggestion
 from opsdebug_ci.plan.quantity import DURATION_EXPECTED, MEMORY_EXPECTED, memory_bytes, seconds
 
@@ -190,6 +190,14 @@ def read_switch(key: str, value: object, complain: Complain) -> bool:
     return value is True
 
 
+def read_empty(key: str, value: object, complain: Complain) -> Mapping[str, str]:
+    """`skip` or `fail`, or a table of these by file, module or operator with `default` for the rest."""
+    choose = read_choice(Empty)
+    if not isinstance(value, dict):
+        return {"default": str(choose(key, value, complain))}
+    return {name: str(choose(f"{key}.{name}", item, complain)) for name, item in value.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One key of the configuration."""
@@ -224,6 +232,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(key="threshold", field="threshold", read=read_scoped(DEFAULT_THRESHOLD)),
     Setting(key="performance", field="performance", read=read_choice(Performance)),
     Setting(key="gate", field="gate", read=read_choice(Gate)),
+    Setting(key="empty", field="empty", read=read_empty),
     Setting(key="peaks", field="peaks", read=read_peaks),
     Setting(key="store", field="store", read=read_store),
     Setting(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from opsdebug_ci.model.accuracy import Accuracy
 from opsdebug_ci.model.document import ObservationDocument, RunDocument
+from opsdebug_ci.model.gating import refused_throughout
 from opsdebug_ci.model.judgement import Group
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict, Zone
 
@@ -95,12 +96,17 @@ def _row(operator: str, observations: list[ObservationDocument]) -> OperatorRow:
 
 
 def reasons(document: RunDocument, verdicts: Iterable[Verdict]) -> tuple[Reason, ...]:
-    """Cases with these verdicts, together where operator, verdict and reason agree, numbers apart; as they appear."""
+    """Cases with these verdicts, together where operator, verdict and reason agree, numbers apart; as they appear.
+
+    Skipped cases in which something was refused are together whatever the words of that.
+    """
     wanted = tuple(verdicts)
     found: dict[tuple[Verdict, str, str], list[ObservationDocument]] = {}
     for observation in document.observations:
         if observation.verdict in wanted:
-            key = (observation.verdict, observation.case.operator, _kind(_why(observation)))
+            refused = observation.verdict is Verdict.SKIPPED and observation.findings
+            kind = str(observation.findings[0].cause) if refused else _kind(_why(observation))
+            key = (observation.verdict, observation.case.operator, kind)
             found.setdefault(key, []).append(observation)
     return tuple(
         Reason(
@@ -216,8 +222,12 @@ def judged(document: RunDocument) -> str:
         f"{failed:,} of {_plural(total, 'case')} of {_plural(operators, 'operator')} failed{_of_known(known, failed)}"
     )
     if document.summary.verdict is Verdict.INCONCLUSIVE and not counts.get(str(Verdict.INCONCLUSIVE)):
-        judged = failed or counts.get(str(Verdict.PASS))
-        text += "; not every planned case was judged" if judged else "; nothing was judged"
+        refused = refused_throughout(document.observations)
+        if not (failed or counts.get(str(Verdict.PASS))):
+            text += "; nothing was judged"
+        else:
+            which = f"nothing of {_plural(len(refused), 'operator')}" if refused else "not every planned case"
+            text += f"; {which} was judged"
     text += f"; {rest}" if rest else ""
     excused = known < failed and document.summary.verdict is not Verdict.FAIL
     return text + (f"; the {'others' if known else 'failures'} do not gate" if excused else "")

@@ -23,7 +23,7 @@ from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.device_fault import context_lost
 from opsdebug_ci.model.message import Breadcrumb, RunCase
 from opsdebug_ci.model.observation import Durations, Observation
-from opsdebug_ci.model.vocabulary import Direction, Phase, ReferenceKind, Status
+from opsdebug_ci.model.vocabulary import Confidence, Direction, Phase, ReferenceKind, Refusal, Status
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
 from opsdebug_ci.numerics.failure import Failure
@@ -47,11 +47,9 @@ from opsdebug_ci.worker.properties import is_everyday, readings
 from opsdebug_ci.worker.properties.gradients import floored, gradient_operator
 from opsdebug_ci.worker.properties.kinks import undetermined, waived
 from opsdebug_ci.worker.references import ReferenceAnswers, References
+from opsdebug_ci.worker.refusals import MISTAKES, contradicted, empty_arguments, refusal_of, refused_by_reference
 from opsdebug_ci.worker.sharing import unlike_reference
 from opsdebug_ci.worker.structure import misdeclared, structure_mismatch
-
-MISTAKES = (AttributeError, NameError, ImportError)
-"""What a mistake in the operator's own code raises, whatever its inputs; never a sign of an unusual domain."""
 
 PROPERTIES_S = 4.0
 """Seconds of work the properties beyond values may take in one case."""
@@ -166,6 +164,12 @@ class _CaseRun:
         reference_ns = time.perf_counter_ns() - asked_ns
         if not answers.outputs and any(reading.fault for reading in answers.readings):
             broken = next(reading for reading in answers.readings if reading.fault)
+            refused = refused_by_reference(
+                self.operator, self.arguments, self.request.case, returned=len(launch.outputs)
+            )
+            if refused is not None:
+                seen = replace(self, explaining=False)._compared(launch, answers, reference_ns, caught)
+                return replace(seen, refusal=Refusal.REFERENCE, reason=refused)
             blank = self._blank(Status.REFERENCE_BROKEN, f"reference `{broken.reference}`: {broken.reason}")
             return replace(blank, references=tuple(answers.readings))
         self.trail(Breadcrumb(phase=Phase.COMPARE))
@@ -189,8 +193,10 @@ class _CaseRun:
         answers = ReferenceAnswers() if hopeless else self._ask((ReferenceKind.TORCH,))
         if not answers.outputs and answers.readings:
             why = f"operator and torch reference both reject these inputs: {type(error).__name__}: {error}"
-            return self._blank(Status.SKIPPED, why[:500])
-        return self._fault(error, function_ns)
+            return replace(self._blank(Status.SKIPPED, why[:500]), refusal=Refusal.REFERENCE)
+        raised = self._fault(error, function_ns)
+        refused = refusal_of(self.operator, self.arguments, self.request.case, error) if answers.outputs else None
+        return raised if refused is None else replace(raised, refusal=refused[0], reason=refused[1])
 
     def _fault(self, error: BaseException, function_ns: int) -> Observation:
         blank = self._blank(Status.RAISED, f"{type(error).__name__}: {error}"[:500])
@@ -247,12 +253,25 @@ class _CaseRun:
         )
         if self.witness is not None:
             self.witness(self.arguments, compared)
+        doubt = self._doubt(observation, launch)
+        if doubt is not None:
+            return replace(observation, outputs=(), structure=None, refusal=Refusal.REFERENCE, reason=doubt)
         if not self.explaining or (caught is not None and launch.outputs is caught.odd):
             return observation  # what shows once in many launches is not there to be probed
         if structure is None and not launch.careful and is_everyday(self.request.case):
             observation = self._with_properties(observation, launch, reference_ns)
         failures = [failure for _, failure in examined if failure is not None]
         return self._explained(observation, failures, launch) if failures else observation
+
+    def _doubt(self, observation: Observation, launch: LaunchReading) -> str | None:
+        """Why references cannot judge the outputs for empty inputs; None: they can, or agree with the operator."""
+        case, outputs = self.request.case, observation.outputs
+        if not empty_arguments(self.operator, case):
+            return None
+        if any(output.rejected or output.actual != output.expected for output in outputs):
+            return contradicted(self.operator, case, list(launch.outputs.values()))
+        torn = any(output.disputed or (output.confidence is Confidence.LOW and output.votes) for output in outputs)
+        return "the references disagree about inputs without elements" if torn else None
 
     def _with_properties(self, observation: Observation, launch: LaunchReading, reference_ns: int) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION, detail="properties", observation=observation))

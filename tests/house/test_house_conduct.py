@@ -35,6 +35,7 @@ BROAD_EXCEPTS = {
     "worker.probes.scene": "around references on arguments they were not written for",
     "worker.sharing": "around the torch reference, run once more",
     "worker.references": "around references, and around finding out whether one can be lifted",
+    "worker.refusals": "around the operator and its torch reference, run once more",
     "worker.watched_runs": "around references while they are watched",
     "inputs.returned": "around values functions and scalars of the user",
     "operators.discovery": "around the import of the user's modules",

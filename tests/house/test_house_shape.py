@@ -24,6 +24,7 @@ LOOSE_DATACLASSES = {
     "numerics.spread._Samples": "a fold over noisy runs, in place because its tensors are large",
     "pipeline.experiment.Records": "a memory of launches, filled while they are made",
     "worker.isolation._Setting": "a table of pairs, read and write",
+    "worker.refusals._Trial": "filled while the operator runs, and dies with it",
     "worker.references.ReferenceAnswers": "filled while references are asked one by one, and dies with the case",
 }
 """Dataclasses that are not frozen, slotted and keyword-only, and why."""
@@ -146,11 +147,11 @@ def test_a_bare_dataclass_is_found() -> None:
     assert loose_dataclasses(replaced("(frozen=True, slots=True, kw_only=True)", "")) == ["planted.Text"]
 
 
-@pytest.mark.parametrize(("lines", "offences"), [(40, 0), (41, 1)])
+@pytest.mark.parametrize(("lines", "offences"), [(60, 0), (61, 1)])
 def test_a_function_over_the_limit_is_found(lines: int, offences: int) -> None:
     assert len(too_long_functions(module("def f():\n" + "    f()\n" * (lines - 1)))) == offences
 
 
-@pytest.mark.parametrize(("lines", "offences"), [(300, 0), (301, 1)])
+@pytest.mark.parametrize(("lines", "offences"), [(500, 0), (501, 1)])
 def test_a_module_over_the_limit_is_found(lines: int, offences: int) -> None:
     assert len(too_long_module(module("x = 1\n" * lines))) == offences

@@ -7,7 +7,7 @@ from judge_notation import ended, judged, output, process, raised, ran
 
 from opsdebug_ci.failures import fingerprints, group
 from opsdebug_ci.judge import summarise
-from opsdebug_ci.model import Cause, Gate, KnownFailures, OlderFailure, Verdict
+from opsdebug_ci.model import Cause, Gate, KnownFailures, OlderFailure, Refusal, Verdict
 
 MAKE = {
     "pass": lambda seed: judged(ran(output()), seed=seed),
@@ -229,3 +229,23 @@ def test_a_group_known_by_its_cases_alone_says_since_when():
 def test_where_no_baseline_was_read_nothing_is_known():
     judgements = [MAKE["fail"](0)]
     assert [each.known for each in summarise(judgements, group(judgements), Gate.NEVER).groups] == [False]
+
+
+def refused(operator, which=Refusal.EMPTY):
+    return judged(replace(raised(), refusal=which), operator=operator)
+
+
+def declared(operator):
+    return judged(ended("skipped", reason="needs CUDA"), operator=operator, seed=1)
+
+
+@pytest.mark.parametrize("which", list(Refusal))
+def test_an_operator_that_refused_all_its_cases_leaves_a_whole_run_unsettled(which):
+    whole = summarise([MAKE["pass"](0), refused("gelu", which), declared("gelu")], [], Gate.NEW, whole=True)
+    assert (whole.verdict, whole.exit_code) == (Verdict.INCONCLUSIVE, 4)
+    assert summarise([MAKE["pass"](0), refused("gelu", which)], [], Gate.NEW).exit_code == 0, "a part says nothing"
+
+
+def test_one_that_was_judged_once_or_skipped_as_declared_does_not():
+    judgements = [MAKE["pass"](0), refused("softmax"), declared("gelu")]
+    assert summarise(judgements, [], Gate.NEW, whole=True).exit_code == 0

@@ -1,9 +1,11 @@
 """Verdicts: every row of the table, a defect and its clean twin."""
 
+from dataclasses import replace
+
 import pytest
 from judge_notation import ended, judged, output, process, raised, ran, vote
 
-from opsdebug_ci.model import Confidence, Contract, MemoryReading, ReferenceKind, Side
+from opsdebug_ci.model import Confidence, Contract, MemoryReading, ReferenceKind, Refusal, Side
 
 CLEAN = ran(output())
 WRITE = MemoryReading(argument="x", side=Side.INSIDE, bytes_changed=4, first_offset=0)
@@ -11,6 +13,10 @@ WRITE = MemoryReading(argument="x", side=Side.INSIDE, bytes_changed=4, first_off
 VERDICTS = {
     "clean": (CLEAN, "pass"),
     "raised": (raised(), "fail"),
+    "raised on an empty input": (replace(raised(), refusal=Refusal.EMPTY), "skipped"),
+    "refused a layout": (replace(raised(), refusal=Refusal.LAYOUT), "skipped"),
+    "refused by the reference": (ran(answered="torch!", refusal=Refusal.REFERENCE), "skipped"),
+    "wrote what the reference refused": (ran(answered="torch!", refusal=Refusal.REFERENCE, memory=(WRITE,)), "fail"),
     "skipped": (ended("skipped", reason="no compiler"), "skipped"),
     "inputs broken": (ended("inputs_broken", reason="returned nothing"), "error"),
     "reference broken": (ended("reference_broken", reason="shape"), "error"),
@@ -138,3 +144,10 @@ def test_clean_case_says_nothing():
 def test_a_dissent_within_what_references_may_is_one_of_class(elements, disagreement, text):
     dissenting = vote("torch", elements=elements, disagreement=disagreement)
     assert judged(ran(output(confidence="low", votes=[dissenting]))).reference.dissent == text
+
+
+def test_what_empty_inputs_come_to_is_the_contracts_to_say() -> None:
+    refused = replace(raised(), refusal=Refusal.EMPTY)
+    assert str(judged(refused, Contract(empty="fail")).verdict) == "fail"
+    assert [str(finding.cause) for finding in judged(refused, Contract(empty="fail")).findings] == ["exception"]
+    assert str(judged(replace(refused, refusal=Refusal.LAYOUT), Contract(empty="fail")).verdict) == "skipped"

@@ -92,6 +92,19 @@ def test_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:
     assert found.interpreter == sys.executable
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", {}),
+        ('empty = "fail"', {"default": "fail"}),
+        ('empty = {default = "skip", "a/b.py" = "fail"}', {"default": "skip", "a/b.py": "fail"}),
+    ],
+)
+def test_empty_inputs_are_decided_by_file(tmp_path: Path, line: str, expected: dict[str, str]) -> None:
+    own_file(tmp_path, f'operators = "kernels.py"\n{line}\n')
+    assert load_configuration(tmp_path).empty == expected
+
+
 def test_a_number_with_exceptions_answers_by_name(tmp_path: Path) -> None:
     own_file(tmp_path, EVERY_KEY)
     found = load_configuration(tmp_path)
@@ -192,11 +205,13 @@ TABLE_OF_MISTAKES = [
         'opsdebug.toml:1: `store` is "branch:"; wanted a directory, branch:NAME, s3://BUCKET/PREFIX or gs://BUCKET/PREFIX',
     ),
     ("gate = 1979-05-27", 'opsdebug.toml:1: `gate` is "1979-05-27"; wanted one of new, all, never'),
+    ('empty = "never"', 'opsdebug.toml:1: `empty` is "never"; wanted one of skip, fail'),
+    ("empty = {gelu = 1}", "opsdebug.toml:1: `empty.gelu` is 1; wanted one of skip, fail"),
     ("bundle = false", "opsdebug.toml:1: `bundle` is not a key; did you mean `bundle.values`?"),
     (
         "zzz = 1",
         "opsdebug.toml:1: `zzz` is not a key; wanted one of operators, python, devices, build, threshold, "
-        "performance, gate, peaks, store, health_limit, timeout, memory, budget, bundle.values",
+        "performance, gate, empty, peaks, store, health_limit, timeout, memory, budget, bundle.values",
     ),
 ]
 

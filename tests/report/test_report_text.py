@@ -9,7 +9,7 @@ import pytest
 from judge_notation import ended, judged, output, quantiles, raised, ran, vote
 from report_notation import BAD, GOOD, demo, run_document
 
-from opsdebug_ci.model import Gate, Stage
+from opsdebug_ci.model import Gate, Refusal, Stage
 from opsdebug_ci.report import markdown, text
 from opsdebug_ci.report.readings import output_lines
 from opsdebug_ci.report.table import aligned
@@ -214,6 +214,23 @@ def test_an_operator_with_one_judged_case_was_judged():
     assert "never judged: a, b (every case skipped)\n" in text(run_document(skipped))
     assert "never judged: b (every case skipped)\n" in text(run_document([*skipped, judged(ran(GOOD), operator="a")]))
     assert "never judged" not in text(run_document([judged(ran(GOOD))]))
+
+
+def test_what_an_operator_refuses_is_told_once_whatever_the_words():
+    refused = [judged(replace(raised(message=words), refusal=Refusal.EMPTY), seed=n) for n, words in enumerate("abc")]
+    document = run_document([*refused, judged(replace(raised(), refusal=Refusal.LAYOUT), seed=3)])
+    shown = [line for line in text(document).splitlines() if "x softmax" in line]
+    assert [line.partition(":")[0] for line in shown] == ["  3x softmax", "  1x softmax"]
+    assert "it raised ValueError: a" in shown[0]
+
+
+def test_a_run_says_that_nothing_of_an_operator_was_judged():
+    refused = judged(replace(raised(), refusal=Refusal.LAYOUT))
+    document = run_document([judged(ran(GOOD), operator="gelu"), refused], whole=True)
+    first = text(document).splitlines()[0]
+    assert (
+        first == "INCONCLUSIVE: 0 of 2 cases of 2 operators failed; nothing of 1 operator was judged; 1 pass, 1 skipped"
+    )
 
 
 def test_names_cannot_reach_the_terminal():

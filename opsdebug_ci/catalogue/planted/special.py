@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,5 +118,6 @@ PLANTED = [
         wrong=_wrong_empty,
         right=_right_empty,
         dims={"B": 1, "S": 8, "H": 24},
+        contract=replace(total.contract, empty="fail"),
     ),
 ]

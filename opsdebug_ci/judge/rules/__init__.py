@@ -27,6 +27,7 @@ from opsdebug_ci.judge.rules.oob_write import oob_write
 from opsdebug_ci.judge.rules.opcheck import opcheck, undeclared_effect
 from opsdebug_ci.judge.rules.own_work import own_work
 from opsdebug_ci.judge.rules.pages import pages
+from opsdebug_ci.judge.rules.refusal import refusal
 from opsdebug_ci.judge.rules.repeat import nondeterminism, unseeded
 from opsdebug_ci.judge.rules.rule import Rule as Rule
 from opsdebug_ci.judge.rules.rule import Subject as Subject
@@ -70,6 +71,7 @@ CAUSES: tuple[Rule, ...] = (
 """Why the operator failed. Asked only when it did, so that none can raise an alarm of its own."""
 
 REMARKS: tuple[Rule, ...] = (
+    refusal,
     broken_reference,
     no_reference,
     dissent,
