@@ -106,8 +106,9 @@ def command(
         record_in=record,
         fresh=fresh,
     )
-    with shown_when_terminated(as_json=as_json):
-        outcome = run_stage(selection, settings, world())
+    surroundings = world()
+    with shown_when_terminated(selection.stage, settings, surroundings, as_json=as_json):
+        outcome = run_stage(selection, settings, surroundings)
     for note in filter(None, (outcome.unrecorded, *outcome.notes)):
         log(note)
     document = replace(outcome.document, next=_next(outcome.document.next, outcome.recorded, record))

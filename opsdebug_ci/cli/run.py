@@ -94,6 +94,7 @@ def command(
         "--timeout": timeout,
         "--repeat": str(repeat) if repeat > 1 else None,
     }
-    with shown_when_terminated(as_json=as_json):
-        document = run(selection, settings, world())
+    surroundings = world()
+    with shown_when_terminated(selection.stage, settings, surroundings, as_json=as_json):
+        document = run(selection, settings, surroundings)
     return show(respelled(document, again), as_json=as_json, verbosity=verbosity)

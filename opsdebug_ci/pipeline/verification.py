@@ -25,6 +25,7 @@ from opsdebug_ci.model import (
 )
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
+from opsdebug_ci.model.machine import Machine
 from opsdebug_ci.model.run import CiContext, Revision
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Stage, Verdict
 from opsdebug_ci.pipeline.attempt import Attempt
@@ -113,7 +114,7 @@ def verify(
     summary = _summary(told, baseline, planned=len(planned))
     if (left_out and not wanted) or (whole and not planned):
         summary = _nothing_to_do(summary)
-    record = run_record(selection.stage, bench, configuration, world, began=began, revision=revision, ci=ci)
+    record = run_record(selection.stage, bench.machine, configuration, world, began=began, revision=revision, ci=ci)
     documented = document(
         record,
         told.judgements,
@@ -136,6 +137,25 @@ def verify(
     if signalled is not None:
         raise TerminatedError(whole_document, signalled.code)
     return whole_document
+
+
+def nothing_judged(stage: Stage, configuration: Configuration, world: World) -> RunDocument:
+    """The document of a run that a signal ended before it had one: not even its machine is known."""
+    machine = Machine(
+        key="",
+        system="",
+        cpu="",
+        cores=0,
+        memory_bytes=0,
+        devices=(),
+        python="",
+        torch="",
+        versions={},
+        threads=0,
+    )
+    began, nothing = start(world), summarise((), (), Gate.ALL)
+    record = run_record(stage, machine, configuration, world, began=began, revision=Revision(), ci=CiContext())
+    return document(record, (), nothing, fingerprints={}, notes=("ended by a signal: no case is told",))
 
 
 def _parted(
