@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import product
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.description import OperatorDescription
@@ -93,13 +94,23 @@ class Choices:
 
     @property
     def everyday(self) -> tuple[Row, ...]:
-        """For every dtype: own dims, contiguous, the everyday family and first seed, or every one a person asks for."""
-        return tuple(
-            (index, 0, 0, self.all_families.index(family), seed)
-            for seed in range(len(self.asked.seeds) or 1)
-            for index, dtype in enumerate(self.dtypes)
-            for family in self.families[dtype][: None if self.asked.families else 1]
-        )
+        """For every dtype: own dims, contiguous, everyday family, first seed; or in turn what a person asks for."""
+        asked = self.asked
+        turns = max(len(asked.layouts), len(asked.seeds), len(self.all_families) if asked.families else 1)
+        rows = []
+        for dtype, turn in product(range(len(self.dtypes)), range(turns)):
+            families = self.families[self.dtypes[dtype]]
+            family = self.all_families.index(families[turn % len(families) if asked.families else 0])
+            layout, seed = turn % (len(asked.layouts) or 1), turn % (len(asked.seeds) or 1)
+            rows.append((dtype, 0, layout, family, seed))
+        return tuple(sorted(dict.fromkeys(rows), key=lambda row: row[2:]))
+
+    @property
+    def fewest(self) -> int:
+        """Cases in which every two values that a person asks for can meet."""
+        asked = self.asked
+        counts = (self.dtypes, asked.layouts, asked.seeds, self.all_families if asked.families else ())
+        return math.prod(sorted(map(len, counts))[-2:]) if any(map(len, counts[1:])) else 0
 
     @property
     def near(self) -> tuple[Row, ...]:

@@ -103,8 +103,10 @@ def rows(description: OperatorDescription, choices: Choices, stage: Stage, budge
         return tuple(
             (dtype, 0, 0, 0, seed) for seed, dtype in product(range(len(choices.seeds)), range(len(choices.dtypes)))
         )
-    limit = round(STAGE_PLANS[stage].budget * choices.share) if budget is None else budget
-    everyday, near = choices.everyday, choices.near[: int(limit * NEAR_SHARE)]
+    own = STAGE_PLANS[stage].budget
+    limit = min(own, max(round(own * choices.share), choices.fewest)) if budget is None else budget
+    everyday = choices.everyday
+    near = choices.near[: max(0, min(int(limit * NEAR_SHARE), limit - len(everyday)))]
     telling = choices.telling[: max(0, int(limit * TELLING_SHARE) - len(everyday))]
     return pairwise(choices.grid, first=(*everyday, *near, *telling), budget=limit)
 

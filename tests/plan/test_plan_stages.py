@@ -129,6 +129,7 @@ def test_everyday_values_at_sizes_near_the_declared_ones_come_before_telling_fam
         (Axes(families=(Family.NORMAL,), seeds=tuple(range(20))), 60),
         (Axes(dims={"S": 17}), 29),
         (Axes(dims={"S": 17}, seeds=(5,), families=(Family.LARGE, Family.TIES)), 6),
+        (Axes(seeds=(0,), families=(Family.NORMAL,), layouts=(Layout.CONTIGUOUS, Layout.STRIDED)), 6),
         (Axes(dtypes=("float32",)), 72),
         (Axes(layouts=(Layout.PADDED,)), 72),
     ],
@@ -139,6 +140,7 @@ def test_a_person_who_fixes_values_gets_their_part_of_the_plan(axes: Axes, count
     assert len(found) == count
     assert {case.seed for case in found} >= set(axes.seeds)
     assert {case.inputs for case in found} >= set(axes.families)
+    assert {case.layout for case in found} >= set(axes.layouts)
 
 
 def test_telling_families_leave_most_of_the_budget_to_sizes_and_layouts() -> None:
