@@ -18,7 +18,7 @@ from opsdebug_ci.cli.options import (
     world,
 )
 from opsdebug_ci.cli.output import log
-from opsdebug_ci.cli.rendering import show
+from opsdebug_ci.cli.rendering import show, shown_when_terminated
 from opsdebug_ci.model.vocabulary import Gate, Profile, Stage
 from opsdebug_ci.pipeline.ci import run_stage
 from opsdebug_ci.pipeline.selection import Selection
@@ -106,7 +106,9 @@ def command(
         record_in=record,
         fresh=fresh,
     )
-    outcome = run_stage(selection, settings, world())
+    surroundings = world()
+    with shown_when_terminated(selection.stage, settings, surroundings, as_json=as_json):
+        outcome = run_stage(selection, settings, surroundings)
     for note in filter(None, (outcome.unrecorded, *outcome.notes)):
         log(note)
     document = replace(outcome.document, next=_next(outcome.document.next, outcome.recorded, record))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import final
 
 from opsdebug_ci.cli.output import log
@@ -12,6 +13,9 @@ from opsdebug_ci.pipeline.world import Progress
 
 LINES = 10
 """Lines a log gets per run."""
+
+SHORT_S = 10.0
+"""Seconds that nobody needs to be told are left."""
 
 _TROUBLE = (*FAILING_VERDICTS, Verdict.ERROR)
 
@@ -49,9 +53,10 @@ class Lines:
 
     def __init__(self) -> None:
         self._total = self._done = self._trouble = 0
+        self._began_s = time.monotonic()
 
     def start(self, total: int) -> None:
-        self._total = total
+        self._total, self._began_s = total, time.monotonic()
         log("1 case" if total == 1 else f"{total} cases")
 
     def step(self, judgement: Judgement) -> None:
@@ -59,7 +64,9 @@ class Lines:
         self._done += 1
         self._trouble += judgement.verdict in _TROUBLE
         if self._done * LINES // max(self._total, 1) > before:
-            log(f"{self._done}/{self._total} cases, {self._trouble} in trouble")
+            left_s = (time.monotonic() - self._began_s) / self._done * (self._total - self._done)
+            left = f", about {left_s:.0f} s left" if left_s > SHORT_S else ""
+            log(f"{self._done}/{self._total} cases, {self._trouble} in trouble{left}")
 
     def drop(self, count: int) -> None:
         self._total -= count

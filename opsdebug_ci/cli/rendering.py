@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
 from opsdebug_ci.cli.output import tell
 from opsdebug_ci.model.document import RunDocument
+from opsdebug_ci.model.vocabulary import Stage
+from opsdebug_ci.pipeline.verification import TerminatedError, nothing_judged
+from opsdebug_ci.pipeline.world import World
+from opsdebug_ci.plan import Configuration
 from opsdebug_ci.report import encode, text
 
 _COLOURS = {
@@ -29,6 +35,20 @@ def show(document: RunDocument, *, as_json: bool, verbosity: int, recorded: str 
     else:
         tell(coloured(text(document, verbosity, recorded=recorded)), newline=False)
     return document.summary.exit_code
+
+
+@contextmanager
+def shown_when_terminated(
+    stage: Stage, settings: Configuration, surroundings: World, *, as_json: bool
+) -> Iterator[None]:
+    """Print the document of what was judged, where JSON is wanted and a signal ends the run."""
+    try:
+        yield
+    except SystemExit as ended:
+        if as_json:
+            judged = ended.document if isinstance(ended, TerminatedError) else None
+            tell(encode(judged or nothing_judged(stage, settings, surroundings)).decode())
+        raise
 
 
 def coloured(report: str) -> str:

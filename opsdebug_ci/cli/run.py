@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from opsdebug_ci.cli.options import config_option, configuration, json_option, python_option, verbose_option, world
-from opsdebug_ci.cli.rendering import show
+from opsdebug_ci.cli.rendering import show, shown_when_terminated
 from opsdebug_ci.model.vocabulary import ReferenceKind, Stage, Verifier
 from opsdebug_ci.pipeline.run import run
 from opsdebug_ci.pipeline.selection import Selection
@@ -44,6 +44,7 @@ CHECKS: dict[Verifier, tuple[ReferenceKind, ...]] = {
 @click.option("--layout", metavar="NAMES", help="Layouts to run, e.g. contiguous,transposed.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Launches on the same inputs that must agree.")
 @click.option("--timeout", metavar="SECONDS", help="Longest a case may take; default: 60.")
+@click.option("--budget", metavar="SECONDS", help="About how long all cases may take; slow operators get fewer.")
 @click.option(
     "--diagnosis",
     metavar="SECONDS",
@@ -66,6 +67,7 @@ def command(
     layout: str | None,
     repeat: int,
     timeout: str | None,
+    budget: str | None,
     diagnosis: float,
     python: str | None,
     config: Path | None,
@@ -76,19 +78,23 @@ def command(
 
     Every failure fails the run, whether it is known or new. Nothing is stored.
     """
+    settings = configuration(config, {"timeout": timeout, "budget": budget, "python": python})
     selection = Selection(
         stage=Stage.RUN,
         patterns=(*operators, *named),
         axes=parse_axes(dims=dims, dtype=dtype, seed=seed, inputs=inputs, layout=layout),
         checks=CHECKS[Verifier(verifier)],
         repeats=repeat,
+        budget_s=settings.budget_s.of(Stage.RUN) if budget else None,  # the configuration's is for stages
         diagnosis_s=diagnosis,
     )
-    settings = configuration(config, {"timeout": timeout, "python": python})
     again = {
         "--config": None if config is None else str(config),
         "--python": python,
         "--timeout": timeout,
         "--repeat": str(repeat) if repeat > 1 else None,
     }
-    return show(respelled(run(selection, settings, world()), again), as_json=as_json, verbosity=verbosity)
+    surroundings = world()
+    with shown_when_terminated(selection.stage, settings, surroundings, as_json=as_json):
+        document = run(selection, settings, surroundings)
+    return show(respelled(document, again), as_json=as_json, verbosity=verbosity)

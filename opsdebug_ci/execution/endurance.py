@@ -13,6 +13,7 @@ from typing import final
 
 from opsdebug_ci.execution.lost_device import lost_device
 from opsdebug_ci.model import Case, Observation, Status
+from opsdebug_ci.model.observation import NOT_RUN
 
 TIMEOUTS = 3
 """Cases of one operator that may time out. Each costs its worker the whole time limit, a minute unless the user says
@@ -50,9 +51,9 @@ class _Endings:
     def reason(self) -> str | None:
         """Why no more cases are run; None while they are."""
         if self.timeouts >= TIMEOUTS:
-            return f"not run: {TIMEOUTS} cases of this operator timed out before"
+            return f"{NOT_RUN}{TIMEOUTS} cases of this operator timed out before"
         if self.deaths_in_a_row >= DEATHS_IN_A_ROW:
-            return f"not run: {DEATHS_IN_A_ROW} cases of this operator in a row crashed or ran out of memory before"
+            return f"{NOT_RUN}{DEATHS_IN_A_ROW} cases of this operator in a row crashed or ran out of memory before"
         return None
 
 

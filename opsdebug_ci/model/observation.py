@@ -13,6 +13,9 @@ from opsdebug_ci.model.property import PropertyReading
 from opsdebug_ci.model.region import Region
 from opsdebug_ci.model.vocabulary import Confidence, Kind, Phase, ReferenceKind, Refusal, Status
 
+NOT_RUN = "not run: "
+"""How a reason begins where a case was left out though its operator may well take it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorFacts:
@@ -298,6 +301,9 @@ class Observation:
 
     durations: Durations | None = None
     """Where the time went; None when the worker did not live to say."""
+
+    processor_ns: int | None = None
+    """Processor time the worker's threads took for all of it; None when it did not live to say."""
 
     @property
     def worst_output(self) -> OutputReading | None:

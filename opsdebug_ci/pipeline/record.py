@@ -10,8 +10,8 @@ from datetime import datetime
 
 import opsdebug_ci
 from opsdebug_ci.model import Stage
+from opsdebug_ci.model.machine import Machine
 from opsdebug_ci.model.run import CiContext, Revision, RunRecord
-from opsdebug_ci.pipeline.workbench import Workbench
 from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Configuration
 from opsdebug_ci.store.identity import new_run_id
@@ -35,7 +35,7 @@ def start(world: World) -> Start:
 
 def run_record(
     stage: Stage,
-    bench: Workbench,
+    machine: Machine,
     configuration: Configuration,
     world: World,
     *,
@@ -50,7 +50,7 @@ def run_record(
         stage=stage,
         started_at=began.at.isoformat(timespec="milliseconds"),
         duration_ns=world.monotonic_ns() - began.ns,
-        machine=bench.machine,
+        machine=machine,
         revision=revision,
         ci=ci,
         tool_version=opsdebug_ci.__version__,

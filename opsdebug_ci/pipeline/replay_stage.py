@@ -94,7 +94,7 @@ def replay_all(
     summary = _summary(replayed, configuration.gate, memory.accepted, planned=len(wanted))
     if not wanted and has_places(configuration, world.environ):
         summary = replace(summary, verdict=Verdict.PASS, exit_code=0)
-    record = run_record(Stage.REPLAY, bench, configuration, world, began=began, revision=revision, ci=ci)
+    record = run_record(Stage.REPLAY, bench.machine, configuration, world, began=began, revision=revision, ci=ci)
     notes = tuple(_notes(wanted, replayed, memory))
     bundles = sorted(entry.sha256 for entry in distinct)
     plan = plan_facts(selection, configuration.gate, revision, bundles, mine=len(wanted))

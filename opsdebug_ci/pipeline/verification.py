@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from opsdebug_ci.execution.pool import usable_cores
 from opsdebug_ci.judge import judge, summarise
 from opsdebug_ci.model import (
     Case,
@@ -24,10 +25,11 @@ from opsdebug_ci.model import (
 )
 from opsdebug_ci.model.description import Unavailable
 from opsdebug_ci.model.document import OperatorSource, RunDocument
+from opsdebug_ci.model.machine import Machine
 from opsdebug_ci.model.run import CiContext, Revision
-from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Verdict
+from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Stage, Verdict
 from opsdebug_ci.pipeline.attempt import Attempt
-from opsdebug_ci.pipeline.batches import batches
+from opsdebug_ci.pipeline.batches import CASES_SHARE, Rations, batches, growing_batches
 from opsdebug_ci.pipeline.budget import Budget
 from opsdebug_ci.pipeline.diagnosis import Diagnosis, Means, diagnose, undiagnosed
 from opsdebug_ci.pipeline.planned import plan_facts
@@ -69,6 +71,15 @@ class Baseline:
     """Why what is recorded may count as new all the same, in a sentence; empty: it does not."""
 
 
+class TerminatedError(SystemExit):
+    """A signal has ended the run."""
+
+    def __init__(self, document: RunDocument, code: object) -> None:
+        super().__init__(code)
+        self.document = document
+        """What was judged until then."""
+
+
 def verify(
     selection: Selection,
     bench: Workbench,
@@ -83,14 +94,23 @@ def verify(
     """Run the selection and document what happened. Stores nothing, prints nothing.
 
     `attempt` says what is left of the budget and what is judged already; None: one that begins now, of the selection.
+
+    Raises:
+        TerminatedError: a signal came, for which the process is to exit; has the document of what was judged.
     """
     began = start(world)
     attempt = attempt or Attempt(budget=Budget.begin("correctness", selection.budget_s, world.monotonic_ns))
     wanted, left_out = _parted(selection, bench, configuration)
     whole = _planned(selection, wanted, bench)
     planned = _mine(selection, whole)
-    judged = _judged(selection, planned, wanted, bench, world, attempt)
-    told = _diagnosed(judged, selection, bench, configuration, world, revision, attempt)
+    rations = _rations(selection, planned)
+    found: dict[str, Judgement] = {}
+    signalled: SystemExit | None = None
+    try:
+        _judge_cases(selection, planned, wanted, bench, world, attempt, rations, found)
+        told = _diagnosed(_in_order(planned, found), selection, bench, configuration, world, revision, attempt)
+    except SystemExit as exit_wanted:
+        signalled, told = exit_wanted, undiagnosed(_in_order(planned, found))
     summary = summarise(
         told.judgements,
         told.groups,
@@ -102,7 +122,7 @@ def verify(
     )
     if (left_out and not wanted) or (whole and not planned):
         summary = _nothing_to_do(summary)
-    record = run_record(selection.stage, bench, configuration, world, began=began, revision=revision, ci=ci)
+    record = run_record(selection.stage, bench.machine, configuration, world, began=began, revision=revision, ci=ci)
     documented = document(
         record,
         told.judgements,
@@ -112,11 +132,38 @@ def verify(
         unchanged=left_out,
         unavailable=_unavailable(selection, bench),
         sources=_sources(wanted, configuration.root),
-        notes=(*attempt.told(len(judged), len(planned)), *told.notes),
+        notes=(
+            *attempt.told(len(found), len(planned)),
+            *(rations.told() if rations is not None else ()),
+            *([f"ended by a signal: {len(found):,} of {len(planned):,} cases judged"] if signalled else []),
+            *told.notes,
+        ),
         baseline=baseline.known.commit,
     )
     ids = [item.case.id for item in whole]
-    return replace(documented, plan=plan_facts(selection, baseline.gate, revision, ids, mine=len(planned)))
+    whole_document = replace(documented, plan=plan_facts(selection, baseline.gate, revision, ids, mine=len(planned)))
+    if signalled is not None:
+        raise TerminatedError(whole_document, signalled.code)
+    return whole_document
+
+
+def nothing_judged(stage: Stage, configuration: Configuration, world: World) -> RunDocument:
+    """The document of a run that a signal ended before it had one: not even its machine is known."""
+    machine = Machine(
+        key="",
+        system="",
+        cpu="",
+        cores=0,
+        memory_bytes=0,
+        devices=(),
+        python="",
+        torch="",
+        versions={},
+        threads=0,
+    )
+    began, nothing = start(world), summarise((), (), Gate.ALL)
+    record = run_record(stage, machine, configuration, world, began=began, revision=Revision(), ci=CiContext())
+    return document(record, (), nothing, fingerprints={}, notes=("ended by a signal: no case is told",))
 
 
 def _parted(
@@ -198,27 +245,40 @@ def _mine(selection: Selection, planned: list[_PlannedCase]) -> list[_PlannedCas
     return [item for item in planned if item.case.id in kept]
 
 
-def _judged(
+def _rations(selection: Selection, planned: Sequence[_PlannedCase]) -> Rations | None:
+    """What each operator may take; None: all of its cases, as in stage `full`, or until it has failed often enough."""
+    if selection.stage is Stage.FULL or selection.enough_failures is not None:
+        return None
+    total_s = None if selection.budget_s is None else CASES_SHARE * selection.budget_s * usable_cores()
+    return Rations([item.case for item in planned if item.excuse is None], total_s)
+
+
+def _in_order(planned: Sequence[_PlannedCase], found: Mapping[str, Judgement]) -> list[Judgement]:
+    """Judgements in plan order; fewer than planned when the budget ran out."""
+    return [found[item.case.id] for item in planned if item.case.id in found]
+
+
+def _judge_cases(
     selection: Selection,
     planned: Sequence[_PlannedCase],
     operators: Sequence[OperatorDescription],
     bench: Workbench,
     world: World,
     attempt: Attempt,
-) -> list[Judgement]:
-    """Judgements in plan order; fewer than planned when the budget ran out."""
+    rations: Rations | None,
+    found: dict[str, Judgement],
+) -> None:
+    """Judge the cases as they end, into `found`, so that what was judged is there when a signal comes."""
     contracts = {operator.name: operator.contract for operator in operators}
-    judged: dict[str, Judgement] = {}
     failures: Counter[str] = Counter()
     world.progress.start(len(planned))
     try:
-        for case, observation in _observed(selection, planned, bench, world, failures, attempt):
-            judged[case.id] = judge(case, observation, contracts[case.operator])
-            failures[case.operator] += judged[case.id].verdict in FAILING_VERDICTS
-            world.progress.step(judged[case.id])
+        for case, observation in _observed(selection, planned, bench, world, failures, attempt, rations):
+            found[case.id] = judge(case, observation, contracts[case.operator])
+            failures[case.operator] += found[case.id].verdict in FAILING_VERDICTS
+            world.progress.step(found[case.id])
     finally:
         world.progress.stop()
-    return [judged[item.case.id] for item in planned if item.case.id in judged]
 
 
 def _observed(
@@ -228,6 +288,7 @@ def _observed(
     world: World,
     failures: Mapping[str, int],
     attempt: Attempt,
+    rations: Rations | None,
 ) -> Generator[tuple[Case, Observation], None, None]:
     """What happened in each case; `failures` counts the failing ones by operator as they are judged."""
     budget = attempt.budget_for_cases(selection.diagnosis_s)
@@ -236,16 +297,23 @@ def _observed(
             yield item.case, Observation(case_id=item.case.id, status=Status.SKIPPED, reason=item.excuse)
     earlier, rest = attempt.parted([item.case for item in planned if item.excuse is None])
     yield from earlier
-    for batch in batches(rest, selection.enough_failures):
-        enough = selection.enough_failures
+    enough = selection.enough_failures
+    for batch in batches(rest, enough) if rations is None else growing_batches(rest):
         wanted = [case for case in batch if enough is None or failures.get(case.operator, 0) < enough]
         world.progress.drop(len(batch) - len(wanted))
+        if rations is not None:
+            wanted, cut = rations.parted(wanted)
+            yield from cut
         answers = bench.pool.run(wanted, selection.repeats, selection.profile, earlier=earlier)
         for case, observation in answers:
             attempt.keep(observation)
+            earlier.append((case, observation))
+            if rations is not None:
+                rations.pay(case, observation)
             yield case, observation
             if budget.is_spent():
                 answers.close()
+                yield from () if rations is None else rations.give_up(rest)
                 return
 
 

@@ -6,7 +6,10 @@ rows: `cover` does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import product
 
 from opsdebug_ci.errors import UsageError
 from opsdebug_ci.model.description import OperatorDescription
@@ -16,7 +19,7 @@ from opsdebug_ci.model.families import FAMILY_TRAITS, families_for
 from opsdebug_ci.model.vocabulary import Family, Kind, Layout
 from opsdebug_ci.plan.axes import Axes, lacking
 from opsdebug_ci.plan.cover import Grid, Row
-from opsdebug_ci.plan.sizes import SizePlan, dims_variants, is_hollow
+from opsdebug_ci.plan.sizes import SizePlan, dims_variants, is_hollow, work
 
 PAIR_WEIGHTS: dict[tuple[str, str], int] = {
     ("dtype", "family"): 4,
@@ -24,6 +27,12 @@ PAIR_WEIGHTS: dict[tuple[str, str], int] = {
     ("dtype", "dims"): 2,
 }
 """Pairs a budget drops last. The others weigh 1; `pair_coverage` tells what was dropped."""
+
+NEAR = 2.0
+"""Largest distance of near sizes, as log2 of the ratio of their work: a quarter to four times as much."""
+
+TELLING_SHARE = 0.4
+"""Most of a budget that goes to one size: the families telling for a kind at the declared one, or one asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +59,12 @@ class Choices:
 
     hollow: frozenset[int] = frozenset()
     """Positions in `dims` that leave some tensor without elements."""
+
+    asked: Axes = field(default_factory=Axes)
+    """What a person fixed."""
+
+    share: float = 1.0
+    """Of the stage's cases, those that `asked` leaves: of three seeds one, a third."""
 
     @property
     def all_families(self) -> tuple[Family, ...]:
@@ -79,10 +94,50 @@ class Choices:
 
     @property
     def everyday(self) -> tuple[Row, ...]:
-        """For every dtype: own dims, contiguous, the everyday family, the first seed."""
+        """For every dtype: own dims, contiguous, everyday family, first seed; or in turn what a person asks for."""
+        asked = self.asked
+        turns = max(len(asked.layouts), len(asked.seeds), len(self.all_families) if asked.families else 1)
+        rows = []
+        for dtype, turn in product(range(len(self.dtypes)), range(turns)):
+            families = self.families[self.dtypes[dtype]]
+            family = self.all_families.index(families[turn % len(families) if asked.families else 0])
+            layout, seed = turn % (len(asked.layouts) or 1), turn % (len(asked.seeds) or 1)
+            rows.append((dtype, 0, layout, family, seed))
+        return tuple(sorted(dict.fromkeys(rows), key=lambda row: row[2:]))
+
+    @property
+    def fewest(self) -> int:
+        """Cases in which every two values that a person asks for can meet."""
+        asked = self.asked
+        counts = (self.dtypes, asked.layouts, asked.seeds, self.all_families if asked.families else ())
+        return math.prod(sorted(map(len, counts))[-2:]) if any(map(len, counts[1:])) else 0
+
+    @property
+    def near(self) -> tuple[Row, ...]:
+        """Everyday values at the sizes nearest to the operator's own, of each set of dims that vary in turn.
+
+        Dtypes, layouts and seeds take turns. Where only few cases of an operator can be run, these show tails and
+        strides at a size that still has as many blocks as the operator's own.
+        """
+        if 0 in self.hollow:
+            return ()
+        own, met, ranked = self.dims[0], Counter[frozenset[str]](), []
+        away = {position: abs(math.log2(work(dims) / work(own))) for position, dims in enumerate(self.dims)}
+        close = (position for position in away.keys() - self.hollow - {0} if away[position] <= NEAR)
+        for position in sorted(close, key=lambda position: (away[position], position)):
+            varied = frozenset(name for name, size in self.dims[position].items() if size != own[name])
+            ranked.append((met[varied], away[position], position))
+            met[varied] += 1
+        everyday = [self.all_families.index(self.families[dtype][0]) for dtype in self.dtypes]
         return tuple(
-            (index, 0, 0, self.all_families.index(self.families[dtype][0]), 0)
-            for index, dtype in enumerate(self.dtypes)
+            (
+                turn % len(self.dtypes),
+                dims,
+                (turn + 1) % len(self.layouts),
+                everyday[turn % len(everyday)],
+                turn % len(self.seeds),
+            )
+            for turn, (_, _, dims) in enumerate(sorted(ranked))
         )
 
     @property
@@ -115,6 +170,8 @@ def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, see
     offered = {dtype: families_of(description, dtype, kind) for dtype in axes.dtypes or description.dtypes}
     wanted = {dtype: tuple(f for f in axes.families or own if f in own) for dtype, own in offered.items()}
     families = {dtype: kept for dtype, kept in wanted.items() if kept}
+    kinds, tried = ({family for of in each.values() for family in of} for each in (offered, families))
+    share = (TELLING_SHARE if axes.dims else 1.0) * len(tried) / max(len(kinds), 1)
     dims = ({**description.dims, **axes.dims},) if axes.dims else dims_variants(description, sizes)
     return Choices(
         dtypes=tuple(families),
@@ -124,6 +181,8 @@ def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, see
         seeds=axes.seeds or seeds,
         kind=description.kind,
         hollow=frozenset(index for index, sizes_by_name in enumerate(dims) if is_hollow(description, sizes_by_name)),
+        asked=axes,
+        share=share * min(1.0, len(axes.seeds or seeds) / len(seeds)),
     )
 
 

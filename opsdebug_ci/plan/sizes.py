@@ -120,6 +120,11 @@ def grown(own: Dims, varying: tuple[str, ...], shapes: Shapes, limit: int) -> di
         dims = larger
 
 
+def work(dims: Dims) -> int:
+    """How much there is to do at these sizes: the product of all dims, an empty one counted as 1."""
+    return math.prod(max(size, 1) for size in dims.values())
+
+
 def largest_tensor(dims: Dims, shapes: Shapes) -> int:
     """Elements of the largest tensor; 0 when there is none."""
     return max((math.prod(dim.size(dims) for dim in shape) for shape in shapes), default=0)

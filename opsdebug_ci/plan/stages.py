@@ -16,7 +16,7 @@ from opsdebug_ci.model.description import OperatorDescription
 from opsdebug_ci.model.vocabulary import ReferenceKind, Stage
 from opsdebug_ci.plan.axes import Axes
 from opsdebug_ci.plan.backward import backward_cases
-from opsdebug_ci.plan.choices import Choices, choose
+from opsdebug_ci.plan.choices import TELLING_SHARE, Choices, choose
 from opsdebug_ci.plan.cover import PairCoverage, Row, coverage, pairwise
 from opsdebug_ci.plan.sizes import FULL_SIZES, SMOKE_SIZES, SizePlan
 
@@ -42,8 +42,8 @@ STAGE_PLANS: dict[Stage, StagePlan] = {
 }
 """Stages that are planned; `replay` runs stored bundles instead."""
 
-TELLING_SHARE = 0.4
-"""Most of a budget that goes to the families telling for a kind; the rest is left to sizes and layouts."""
+NEAR_SHARE = 0.12
+"""Of a budget, the cases on everyday values at sizes near the declared ones: 8 of 72."""
 
 
 def cases(
@@ -55,7 +55,8 @@ def cases(
     *,
     budget: int | None = None,
 ) -> tuple[Case, ...]:
-    """The cases of one operator, the everyday case of every dtype first, those of its gradients last.
+    """The cases of one operator, those that show most first, so that any part of them from the start is a sample: the
+    everyday case of every dtype, sizes near the declared ones, telling families, a cover. Gradients are last.
 
     Args:
         description: the operator.
@@ -63,7 +64,7 @@ def cases(
         axes: values fixed by hand; such an axis has only those.
         checks: references to consult.
         devices: devices of this run; those the operator does not support are left out, so the result may be empty.
-        budget: most cases per device, gradients aside; None: the stage's own.
+        budget: most cases per device, gradients aside; None: the stage's own, or the part of it that `axes` leave.
 
     Raises:
         UsageError: `axes` has a value this operator does not have; see `mismatch`.
@@ -102,10 +103,12 @@ def rows(description: OperatorDescription, choices: Choices, stage: Stage, budge
         return tuple(
             (dtype, 0, 0, 0, seed) for seed, dtype in product(range(len(choices.seeds)), range(len(choices.dtypes)))
         )
-    limit = STAGE_PLANS[stage].budget if budget is None else budget
+    own = STAGE_PLANS[stage].budget
+    limit = min(own, max(round(own * choices.share), choices.fewest)) if budget is None else budget
     everyday = choices.everyday
+    near = choices.near[: max(0, min(int(limit * NEAR_SHARE), limit - len(everyday)))]
     telling = choices.telling[: max(0, int(limit * TELLING_SHARE) - len(everyday))]
-    return pairwise(choices.grid, first=(*everyday, *telling), budget=limit)
+    return pairwise(choices.grid, first=(*everyday, *near, *telling), budget=limit)
 
 
 def choices_for(description: OperatorDescription, stage: Stage, axes: Axes) -> Choices:

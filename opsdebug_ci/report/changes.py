@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from opsdebug_ci.model.document import RunDocument
 from opsdebug_ci.model.judgement import Group
+from opsdebug_ci.model.observation import NOT_RUN
 from opsdebug_ci.model.publication import Changes, FailureKey, ReportedHead, failure_digest
 from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Verdict
 from opsdebug_ci.report.escape import plain
@@ -135,10 +136,14 @@ def _judged_whole(document: RunDocument) -> bool:
 
 def _told(document: RunDocument) -> frozenset[str]:
     """Operators of which this run says something: it judged a case of theirs and left none open, or they are as in the
-    base. One that is left open may be the one that failed."""
+    base. One that is left open, or was not run, may be the one that failed."""
     names = {each.case.operator: _name(each.case.operator) for each in document.observations}
     judged = {names[each.case.operator] for each in document.observations if each.verdict in _JUDGED}
-    left_open = {names[each.case.operator] for each in document.observations if each.verdict in _OPEN}
+    left_open = {
+        names[each.case.operator]
+        for each in document.observations
+        if each.verdict in _OPEN or (each.reason or "").startswith(NOT_RUN)
+    }
     return frozenset((*(judged - left_open), *map(_name, document.unchanged)))
 
 

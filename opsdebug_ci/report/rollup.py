@@ -20,6 +20,9 @@ UNSETTLED = (Verdict.ERROR, Verdict.INCONCLUSIVE)
 SHORT_COMMIT = 7
 """Hex digits of a commit within a sentence, as git shows them."""
 
+SLOW_S = 5.0
+"""Seconds from which an operator is worth naming: most take less than one."""
+
 OVERRIDDEN = "overridden by the contract"
 """How a bound begins that is the user's own."""
 
@@ -135,6 +138,14 @@ def never_judged(document: RunDocument) -> tuple[str, ...]:
     operators = dict.fromkeys(o.case.operator for o in document.observations)
     judged = {o.case.operator for o in document.observations if o.verdict is not Verdict.SKIPPED}
     return tuple(operator for operator in operators if operator not in judged)
+
+
+def slowest(document: RunDocument) -> dict[str, float]:
+    """Seconds that operators took with their references in all cases, the longest first; those of `SLOW_S` or more."""
+    spent_s: dict[str, float] = {}
+    for o in document.observations:
+        spent_s[o.case.operator] = spent_s.get(o.case.operator, 0.0) + (o.timing.total_ns / 1e9 if o.timing else 0.0)
+    return dict(sorted(((name, s) for name, s in spent_s.items() if s >= SLOW_S), key=lambda item: -item[1]))
 
 
 def _why(observation: ObservationDocument) -> str:

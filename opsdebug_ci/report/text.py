@@ -23,6 +23,9 @@ GROUPS_SHOWN = 20
 REASONS_SHOWN = 10
 """Reasons of a list, each with its next command where there is one, shown unless more detail is asked for."""
 
+SLOWEST_SHOWN = 3
+"""Operators named as the slowest."""
+
 _NAME_WIDTH = 60
 
 
@@ -119,6 +122,7 @@ def _first(items: tuple[rollup.Reason, ...], verbosity: int) -> tuple[tuple[roll
 
 def _notes(document: RunDocument) -> list[str]:
     amber, causes = rollup.amber_cases(document), figures.tally(rollup.amber_causes(document))
+    slow = [f"{plain(name, _NAME_WIDTH)} {seconds:.0f} s" for name, seconds in rollup.slowest(document).items()]
     overridden, never = rollup.overridden_operators(document), rollup.never_judged(document)
     return [
         *([plain(document.baseline_how)] if document.baseline_how else []),
@@ -131,6 +135,7 @@ def _notes(document: RunDocument) -> list[str]:
         *([f"own tolerance (atol, rtol) instead of ours: {_names(overridden)}"] if overridden else []),
         *([f"unchanged, not run: {_names(document.unchanged)}"] if document.unchanged else []),
         *(f"note: {plain(note)}" for note in document.notes),
+        *([f"slowest: {', '.join(slow[:SLOWEST_SHOWN])}"] if slow else []),
         *(f"not here: {plain(o.operator, _NAME_WIDTH)}: {plain(o.reason)}" for o in document.unavailable),
     ]
 

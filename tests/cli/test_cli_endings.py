@@ -12,12 +12,24 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_notation import EVERYDAY, SCRIPT, VERDICTS, await_none_in, opsdebug, processes_in, project, surroundings
+from cli_notation import (
+    BODIES,
+    EVERYDAY,
+    SCRIPT,
+    VERDICTS,
+    await_none_in,
+    opsdebug,
+    processes_in,
+    project,
+    surroundings,
+)
 
 from opsdebug_ci import __version__
 from opsdebug_ci.cli import outcome
 from opsdebug_ci.cli.commands import COMMANDS
 from opsdebug_ci.errors import InternalError
+from opsdebug_ci.model import Verdict
+from opsdebug_ci.report.json_format import decode
 
 HEED_SIGNALS = (
     "import os, signal, sys\n"
@@ -55,6 +67,45 @@ def test_a_signal_ends_the_command_and_leaves_nothing(number: signal.Signals, co
     assert (command.returncode, out, err.strip()) == (code, "", "")
     assert await_none_in(place) == []
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "judged"),
+    [(("twice", "hangs"), ["twice"]), (("never_imported",), [])],
+    ids=("within a case", "before the first case"),
+)
+def test_json_ends_with_a_valid_document_when_terminated(
+    names: tuple[str, ...], judged: list[str], tmp_path: Path
+) -> None:
+    place = project(tmp_path / "project", *(name for name in names if name in BODIES))
+    if not judged:
+        (place / "kernels.py").write_text("import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(600)\n")
+    command = subprocess.Popen(
+        [sys.executable, "-c", HEED_SIGNALS, SCRIPT, "run", "--json", *EVERYDAY],
+        cwd=place,
+        env=surroundings(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert command.stderr is not None
+        if judged:
+            assert [command.stderr.readline() for _ in range(2)] == ["2 cases\n", "1/2 cases, 0 in trouble\n"]
+        while not judged and not (place / "begun").exists():
+            time.sleep(0.1)
+        command.send_signal(signal.SIGTERM)
+        out, _ = command.communicate(timeout=120)
+    finally:
+        command.kill()
+        command.wait()
+    document = decode(out.encode())
+    assert command.returncode == 143
+    assert [each.case.operator for each in document.observations] == judged
+    assert (document.summary.verdict, document.summary.exit_code) == (Verdict.INCONCLUSIVE, 4)
+    assert document.notes[0].startswith("ended by a signal: ")
+    assert await_none_in(place) == []
 
 
 def through(place: Path, pipeline: str) -> subprocess.CompletedProcess[str]:

@@ -172,3 +172,37 @@ in the worker's interpreter
     next: import it with that interpreter to see the whole traceback"""
     )
     assert not (tmp_path / "baselines").exists()
+
+
+SLOW = """
+import time
+
+import torch
+
+from opsdebug_ci import operator, tensor
+
+
+@operator(kind="elementwise", x=tensor("N"), dims={"N": 8})
+def slow(x):
+    return x + x
+
+
+@slow.reference("torch")
+def _(x):
+    end = time.process_time() + 0.05
+    while time.process_time() < end:
+        pass
+    return 2 * x
+"""
+
+
+def test_an_operator_with_a_slow_reference_passes_on_the_cases_that_its_budget_allows(tmp_path: Path) -> None:
+    project = repository(tmp_path, quick=RIGHT)
+    (tmp_path / "slow.py").write_text(SLOW)
+    selection = Selection(stage=Stage.RUN, budget_s=0.5)
+    document = run(selection, project.configure().configuration(), project.world())
+    counts = document.summary.counts
+    assert (document.summary.verdict, document.summary.exit_code) == (Verdict.PASS, 0)
+    assert (counts["pass"], counts["skipped"]) == (3 + 6, 66)
+    assert document.notes == ("slow, 66 cases not run: slow; `--budget SECONDS` sets how long all may take",)
+    assert text(document).count("66x slow: not run: a case takes about") == 1

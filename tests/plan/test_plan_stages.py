@@ -100,18 +100,54 @@ NORM = replace(described("norm(x: B S H)", dtypes=("float32", "float16", "bfloat
 def test_families_that_show_a_kinds_defects_meet_every_dtype_at_the_operators_own_sizes() -> None:
     telling = ["shifted", "constant", "large", "small", "near_constant", "edges"]
     found = planned(NORM)
-    assert [(case.dtype, str(case.inputs)) for case in found[3:21]] == list(product(NORM.dtypes, telling))
-    assert {(tuple(case.dims.items()), case.layout) for case in found[:21]} == {
+    assert [(case.dtype, str(case.inputs)) for case in found[11:29]] == list(product(NORM.dtypes, telling))
+    assert {(tuple(case.dims.items()), case.layout) for case in (*found[:3], *found[11:29])} == {
         (tuple(NORM.dims.items()), Layout.CONTIGUOUS)
     }
-    assert {case.seed for case in found[3:21]} == {0, 1, 2}
+    assert {case.seed for case in found[11:29]} == {0, 1, 2}
+
+
+def test_everyday_values_at_sizes_near_the_declared_ones_come_before_telling_families() -> None:
+    near = planned(NORM)[3:11]
+    assert {case.inputs for case in near} == {Family.NORMAL}
+    assert {case.dtype for case in near} == set(NORM.dtypes)
+    assert {case.layout for case in near} == {case.layout for case in planned(NORM)}
+    assert [dict(case.dims) for case in near[:4]] == [
+        {"B": 1, "S": 128, "H": 129},
+        {"B": 33, "S": 32, "H": 32},
+        {"B": 5, "S": 64, "H": 128},
+        {"B": 1, "S": 33, "H": 128},
+    ], "of each set of dims that vary the nearest, and none that is many times as much work"
+
+
+@pytest.mark.parametrize(
+    ("axes", "count"),
+    [
+        (Axes(seeds=(0,), families=(Family.NORMAL,)), 3),
+        (Axes(seeds=(0,)), 24),
+        (Axes(families=(Family.LARGE,)), 3),
+        (Axes(families=(Family.NORMAL,), seeds=tuple(range(20))), 60),
+        (Axes(dims={"S": 17}), 29),
+        (Axes(dims={"S": 17}, seeds=(5,), families=(Family.LARGE, Family.TIES)), 6),
+        (Axes(seeds=(0,), families=(Family.NORMAL,), layouts=(Layout.CONTIGUOUS, Layout.STRIDED)), 6),
+        (Axes(dtypes=("float32",)), 72),
+        (Axes(layouts=(Layout.PADDED,)), 72),
+    ],
+    ids=str,
+)
+def test_a_person_who_fixes_values_gets_their_part_of_the_plan(axes: Axes, count: int) -> None:
+    found = planned(NORM, Stage.RUN, axes)
+    assert len(found) == count
+    assert {case.seed for case in found} >= set(axes.seeds)
+    assert {case.inputs for case in found} >= set(axes.families)
+    assert {case.layout for case in found} >= set(axes.layouts)
 
 
 def test_telling_families_leave_most_of_the_budget_to_sizes_and_layouts() -> None:
     many = described("f(x: B S H)", dtypes=("float64", "float32", "float16", "bfloat16", "float8_e5m2"))
     everyday = (tuple(many.dims.items()), Layout.CONTIGUOUS)
     found = [(tuple(case.dims.items()), case.layout) == everyday for case in planned(many)]
-    assert all(found[:28])
+    assert all((*found[:5], *found[13:36]))
     assert sum(found) < 32
     assert len(planned(many, budget=1)) == 5
 

@@ -214,6 +214,12 @@ def test_another_case_of_the_same_cause_keeps_it_from_being_fixed():
         assert fixed(replace(document, recorded=(told,))) == words
 
 
+def test_a_case_that_was_not_run_keeps_its_operator_from_being_fixed():
+    cut = judged(ended("skipped", reason="not run: a case takes about 4.00 s"), operator="add", seed=1)
+    now = run_document([judged(ran(GOOD), operator="add"), cut])
+    assert since(push("add"), now) == "unjudged add"
+
+
 def test_a_case_that_is_left_open_keeps_it_from_being_fixed():
     cases = [judged(ran(GOOD), operator="add"), judged(ended("inputs_broken", reason="x"), operator="add", seed=1)]
     document = run_document(cases)

@@ -10,6 +10,7 @@ from judge_notation import ended, judged, output, quantiles, raised, ran, vote
 from report_notation import BAD, GOOD, demo, run_document
 
 from opsdebug_ci.model import Gate, Refusal, Stage
+from opsdebug_ci.model.observation import Durations
 from opsdebug_ci.report import markdown, text
 from opsdebug_ci.report.readings import output_lines
 from opsdebug_ci.report.table import aligned
@@ -330,3 +331,13 @@ def test_a_group_says_since_when_it_is_known(known, since, shown):
     marked = shown.replace("abc1234", "`abc1234`")
     assert f"1. gelu: exception, blames the operator, 1 case, v2:FINGERPRINT{shown}\n" in scrubbed(told)
     assert f"- **gelu**: `exception`, blames the operator, 1 case{marked}  \n  the operator raised" in markdown(told)
+
+
+def test_operators_that_take_long_are_named_the_slowest_first():
+    def taking(name, seconds):
+        spent = Durations(total_ns=round(seconds * 1e9), function_ns=0, reference_ns=0)
+        return judged(replace(ran(GOOD), durations=spent), operator=name)
+
+    document = run_document([taking("a", 3.0), taking("b", 7.0), taking("a", 6.0), taking("quick", 0.1)])
+    assert text(document).splitlines().count("slowest: a 9 s, b 7 s") == 1
+    assert "slowest" not in text(run_document([taking("quick", 0.1)]))
