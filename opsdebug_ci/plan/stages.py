@@ -104,7 +104,7 @@ def rows(description: OperatorDescription, choices: Choices, stage: Stage, budge
         )
     limit = STAGE_PLANS[stage].budget if budget is None else budget
     everyday = choices.everyday
-    telling = choices.telling[: max(0, int(limit * TELLING_SHARE) - len(everyday))]
+    telling = (*choices.telling, *choices.beside)[: max(0, int(limit * TELLING_SHARE) - len(everyday))]
     return pairwise(choices.grid, first=(*everyday, *telling), budget=limit)
 
 
