@@ -2,8 +2,9 @@
 
 Decides the fills. A pattern and its complement differ in every byte, so a write of one value is seen under at least one
 of them, whatever the value. NaN, half the largest number and its negative show what is read: sums follow the first,
-maxima the second, minima the third. Around integers that may be indices lie only values which the tensor itself holds:
-an index read by mistake must not end the process before it is seen.
+maxima the second, minima the third. Around integers that may be indices lie the values next to those the tensor holds:
+a minimum, a maximum or a union follows them too, and an index read by mistake leads into the zone beside its table and
+does not end the process before it is seen. Nothing here is read by a correct operator.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Fill(Enum):
     PATTERN = "a pattern"
     COMPLEMENT = "its complement"
     NAN = "NaN"
-    """The largest value in use where there is no NaN."""
+    """Around integers the value above."""
     HIGH = "a large number"
     LOW = "a large negative number"
 
@@ -42,18 +43,24 @@ class Palette:
     dtype: torch.dtype
     """Of its elements."""
 
-    extremes: tuple[int, int] | None = None
-    """Smallest and largest value in use, where nothing else may be read; None: any bytes may."""
+    beside: tuple[int, int] | None = None
+    """A value below and one above those in use, where nothing farther off may be read; None: any bytes may."""
 
 
 def palette_of(tensor: torch.Tensor, *, written: bool) -> Palette:
-    """That of a tensor: integers an operator only reads may be indices, and a bool has but two bytes."""
+    """That of a tensor: integers an operator only reads may be indices, and a bool has but two bytes.
+
+    -1 is below what is not negative, and has every bit; an unsigned dtype has the next power of two for a new one.
+    """
     if tensor.dtype is torch.bool:
-        return Palette(dtype=tensor.dtype, extremes=(0, 1))
+        return Palette(dtype=tensor.dtype, beside=(0, 1))
     if written or tensor.is_floating_point() or tensor.is_complex() or tensor.numel() == 0:
         return Palette(dtype=tensor.dtype)
-    values = tensor.detach().cpu().numpy()
-    return Palette(dtype=tensor.dtype, extremes=(int(values.min()), int(values.max())))
+    values, limits = tensor.detach().cpu().numpy(), torch.iinfo(tensor.dtype)
+    lowest, highest = int(values.min()), int(values.max())
+    below = max(limits.min, min(lowest, 0) - 1)
+    above = min(limits.max, highest + 1 if limits.min < 0 else 1 << highest.bit_length())
+    return Palette(dtype=tensor.dtype, beside=(below, above))
 
 
 def paint(target: torch.Tensor, palette: Palette, fill: Fill, phase: int = 0) -> None:
@@ -63,8 +70,10 @@ def paint(target: torch.Tensor, palette: Palette, fill: Fill, phase: int = 0) ->
     """
     if fill is Fill.ORIGINAL or target.numel() == 0:
         return
-    if palette.extremes is not None:
-        target.copy_(_chosen(target.numel(), palette, fill, phase))
+    if palette.beside is not None:
+        below, above = palette.beside
+        value = below if fill in (Fill.COMPLEMENT, Fill.LOW) else above
+        _repeat(target, torch.tensor([value], dtype=palette.dtype).view(torch.uint8), phase)
     elif fill is Fill.PATTERN:
         target.copy_(_stream(target.numel(), phase))
     elif fill is Fill.COMPLEMENT:
@@ -87,20 +96,6 @@ def _stream(length: int, phase: int) -> torch.Tensor:
         return _period()[start : start + length]
     turned = _period()[start : start + PERIOD]
     return turned.repeat(-(-length // PERIOD))[:length]
-
-
-def _chosen(length: int, palette: Palette, fill: Fill, phase: int) -> torch.Tensor:
-    """One of the two extremes per element: by the pattern, or the same everywhere."""
-    few = torch.tensor(palette.extremes, dtype=palette.dtype).view(torch.uint8).reshape(2, -1)
-    size = few.shape[1]
-    skipped = phase % size
-    if fill in (Fill.PATTERN, Fill.COMPLEMENT):
-        lot = _stream(length // size + 2, phase // size) & 1
-        which = (lot if fill is Fill.PATTERN else 1 - lot).long()
-        elements = few[which]
-    else:
-        elements = few[0 if fill is Fill.LOW else 1].expand(length // size + 2, size)
-    return elements.reshape(-1)[skipped : skipped + length]
 
 
 @functools.cache

@@ -108,12 +108,18 @@ def ties(recipe: Recipe) -> Real:
 
 
 def signed_zeros(recipe: Recipe) -> Real:
-    """Zeros of either sign at a quarter of the places each, at random; the rest normal."""
+    """Zeros of either sign at a quarter of the places each, at random, and in a quarter of the rows; the rest normal.
+
+    The only row, such as a weight or a bias, keeps its other values.
+    """
     values = normal(recipe)
     order = recipe.stream.part("places").permutation(recipe.count)
     values[order % 4 == 0] = 0.0
     values[order % 4 == 1] = -0.0
-    return values
+    rows = values.reshape(recipe.rows, recipe.width)
+    empty = recipe.stream.part("rows").permutation(recipe.rows) % 4 == 0
+    rows[empty & (recipe.rows > 1)] *= 0.0
+    return rows.reshape(-1)
 
 
 def specials(recipe: Recipe) -> Real:

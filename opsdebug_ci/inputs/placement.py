@@ -87,9 +87,11 @@ def place_at_edges(recipe: Recipe, values: Values, heights: Values) -> Values:
 def mask_rows(recipe: Recipe) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Flat: which elements are hidden, and which hidden ones are NaN instead where the format has it.
 
-    Rows in turn: the first half hidden, all but the last element, the second half, everything with one NaN in it.
+    Rows in turn: the first half hidden, all but the last element, the second half, everything with one NaN in it. The
+    only row, such as a bias of scores, is the second: it leaves every row it is added to fewer than are looked for.
     """
     rows, columns = np.arange(recipe.rows)[:, np.newaxis], np.arange(recipe.width)[np.newaxis, :]
+    rows = rows + (recipe.rows == 1)
     middle, turn = (recipe.width + 1) // 2, rows % 4
     hidden = np.select(
         [turn == 0, turn == 1, turn == 2],

@@ -28,6 +28,7 @@ from opsdebug_ci.model.document import RunDocument as RunDocument
 from opsdebug_ci.model.document import TimingDocument as TimingDocument
 from opsdebug_ci.model.families import FAMILY_TRAITS as FAMILY_TRAITS
 from opsdebug_ci.model.families import families_for as families_for
+from opsdebug_ci.model.families import telling_families as telling_families
 from opsdebug_ci.model.finding import Finding as Finding
 from opsdebug_ci.model.identity import FINGERPRINT_VERSION as FINGERPRINT_VERSION
 from opsdebug_ci.model.identity import Identity as Identity

@@ -78,6 +78,9 @@ class OperatorDescription:
     source_files: tuple[str, ...]
     """Every project file its module imports, itself included; what `--changed` compares."""
 
+    other_kinds: tuple[Kind, ...] = ()
+    """Kinds of its other outputs."""
+
     backward: bool = False
     """Its gradients are to be verified as well."""
 

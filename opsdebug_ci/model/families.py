@@ -5,6 +5,7 @@ Decides admissibility, and which families show a kind's defects best. `inputs` o
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from opsdebug_ci.model.vocabulary import Family, Kind, ValueDomain
@@ -28,6 +29,9 @@ class FamilyTraits:
 
     aimed: bool = False
     """Says no more than others except to the kinds in `shows`: planned for them alone."""
+
+    lengths: bool = False
+    """Also about whole numbers that a function of the operator makes: planned for certain where there are some."""
 
     shows: frozenset[Kind] = frozenset()
     """Kinds whose defects it shows and others may hide: planned for certain there, at the operator's own sizes."""
@@ -86,10 +90,10 @@ FAMILY_TRAITS: dict[Family, FamilyTraits] = {
         shows=_kinds(Kind.EXACT, Kind.INDEX, Kind.ELEMENTWISE),
     ),
     Family.SIGNED_ZEROS: FamilyTraits(
-        summary="+0 and -0 among ordinary values",
+        summary="+0 and -0 among ordinary values, and whole rows of them: a division by what a row holds shows",
         only_special=True,
         float_only=True,
-        shows=_kinds(Kind.EXACT, Kind.ELEMENTWISE),
+        shows=_kinds(Kind.EXACT, Kind.ELEMENTWISE, Kind.NORM, Kind.QUANTIZE, Kind.REDUCTION),
     ),
     Family.SPECIALS: FamilyTraits(
         summary="single NaN, +inf, -inf, +-0 among ordinary values",
@@ -104,9 +108,9 @@ FAMILY_TRAITS: dict[Family, FamilyTraits] = {
         shows=_kinds(Kind.SOFTMAX, Kind.LOG_SOFTMAX, Kind.ATTENTION),
     ),
     Family.NEAR_CONSTANT: FamilyTraits(
-        summary="1 with a deviation of 1e-3: the variance cancels, a wrong epsilon shows",
+        summary="1 with a deviation of 1e-3: the variance cancels, a wrong epsilon shows, scores are nearly equal",
         aimed=True,
-        shows=_kinds(Kind.NORM, Kind.REDUCTION),
+        shows=_kinds(Kind.NORM, Kind.REDUCTION, Kind.INDEX),
     ),
     Family.THRESHOLDS: FamilyTraits(
         summary="on and around 0.5, 1, 3, 6, 20, ...: branches and approximations that end too early show",
@@ -119,8 +123,10 @@ FAMILY_TRAITS: dict[Family, FamilyTraits] = {
         shows=_kinds(Kind.QUANTIZE, Kind.ELEMENTWISE),
     ),
     Family.EDGES: FamilyTraits(
-        summary="the largest value of each row at its end, its start or a block's border: a wrong mask shows",
+        summary="the largest value of a row at its end, its start or a block's border; a function's whole numbers on "
+        "such borders: a wrong mask or page shows",
         aimed=True,
+        lengths=True,
         shows=_kinds(Kind.EXACT, Kind.NORM, Kind.MATMUL, Kind.ATTENTION, *_ROWS),
     ),
     Family.MASKED: FamilyTraits(
@@ -139,11 +145,22 @@ FAMILY_TRAITS: dict[Family, FamilyTraits] = {
 """Every family the generator makes; `own` is not one of them."""
 
 
-def families_for(domains: tuple[ValueDomain, ...], *, nan: str, kind: Kind | None = None) -> tuple[Family, ...]:
+def telling_families(kinds: Collection[Kind], *, lengths: bool) -> frozenset[Family]:
+    """Families planned for certain: for outputs of `kinds`, and for whole numbers that a function makes (`lengths`)."""
+    return frozenset(
+        family
+        for family, traits in FAMILY_TRAITS.items()
+        if not traits.shows.isdisjoint(kinds) or (lengths and traits.lengths)
+    )
+
+
+def families_for(
+    domains: tuple[ValueDomain, ...], *, nan: str, telling: Collection[Family] | None = None
+) -> tuple[Family, ...]:
     """Families worth running when the operator's float arguments accept `domains` under NaN policy `nan`.
 
-    Non-finite families need at least one argument that accepts anything, and a contract that propagates NaN. With a
-    `kind`, families aimed at other kinds are left out.
+    Non-finite families need at least one argument that accepts anything, and a contract that propagates NaN. Families
+    aimed at a defect are left out where they are not among `telling`.
     """
     accepts_non_finite = nan == "propagate" and ValueDomain.ANY in domains
     accepts_zero = any(domain in (ValueDomain.ANY, ValueDomain.FINITE) for domain in domains)
@@ -152,5 +169,5 @@ def families_for(domains: tuple[ValueDomain, ...], *, nan: str, kind: Kind | Non
         for family, traits in FAMILY_TRAITS.items()
         if (accepts_non_finite or not traits.non_finite)
         and (accepts_zero or not traits.only_special)
-        and (kind is None or kind in traits.shows or not traits.aimed)
+        and (telling is None or family in telling or not traits.aimed)
     )

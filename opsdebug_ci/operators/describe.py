@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opsdebug_ci.model.argument import TensorArgument
 from opsdebug_ci.model.description import Catalogue, OperatorDescription, TensorDescription
-from opsdebug_ci.model.vocabulary import ReferenceKind, ValueDomain
+from opsdebug_ci.model.vocabulary import Kind, ReferenceKind, ValueDomain
 from opsdebug_ci.operators.dependencies import installed_files, outside_files, source_files
 from opsdebug_ci.operators.discovery import Discovery, FoundOperator
 
@@ -46,6 +46,7 @@ def _described(item: FoundOperator, files: tuple[str, ...], root: Path) -> Opera
         source_file=source_file,
         source_line=source_line,
         source_files=files,
+        other_kinds=() if isinstance(operator.kinds, Kind) else tuple(operator.kinds.values()),
         backward=operator.backward,
     )
 

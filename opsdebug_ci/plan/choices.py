@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from opsdebug_ci.errors import UsageError
-from opsdebug_ci.model.description import OperatorDescription
+from opsdebug_ci.model.description import OperatorDescription, TensorDescription
 from opsdebug_ci.model.dims import parse_shape
-from opsdebug_ci.model.dtype import is_float
-from opsdebug_ci.model.families import FAMILY_TRAITS, families_for
-from opsdebug_ci.model.vocabulary import Family, Kind, Layout
+from opsdebug_ci.model.dtype import INTEGER_FORMATS, is_float
+from opsdebug_ci.model.families import FAMILY_TRAITS, families_for, telling_families
+from opsdebug_ci.model.vocabulary import Family, Layout
 from opsdebug_ci.plan.axes import Axes, lacking
 from opsdebug_ci.plan.cover import Grid, Row
-from opsdebug_ci.plan.sizes import SizePlan, dims_variants, is_hollow, work
+from opsdebug_ci.plan.sizes import SizePlan, dims_variants, is_hollow, powers_beside, work
 
 PAIR_WEIGHTS: dict[tuple[str, str], int] = {
     ("dtype", "family"): 4,
@@ -54,8 +54,8 @@ class Choices:
     seeds: tuple[int, ...]
     """Seeds."""
 
-    kind: Kind = Kind.AUTO
-    """Kind of the operator's first output; decides which families are tried for certain."""
+    telling_families: frozenset[Family] = frozenset()
+    """Families tried for certain."""
 
     hollow: frozenset[int] = frozenset()
     """Positions in `dims` that leave some tensor without elements."""
@@ -142,7 +142,7 @@ class Choices:
 
     @property
     def telling(self) -> tuple[Row, ...]:
-        """The families that show this kind's defects, with every dtype: own dims, contiguous, the seeds in turn.
+        """The families that show this operator's defects, with every dtype: own dims, contiguous, the seeds in turn.
 
         A family shows little in a tiny tensor or in one whose slices repeat, and an operator may refuse a layout.
         """
@@ -152,9 +152,20 @@ class Choices:
             (self.dtypes.index(dtype), position)
             for dtype in self.dtypes
             for position, family in enumerate(self.all_families)
-            if family in self.families[dtype] and self.kind in FAMILY_TRAITS[family].shows
+            if family in self.families[dtype] and family in self.telling_families
         ]
         return tuple((dtype, 0, 0, position, turn % len(self.seeds)) for turn, (dtype, position) in enumerate(met))
+
+    @property
+    def beside(self) -> tuple[Row, ...]:
+        """Everyday values at the powers of two beside each size, where a kernel chosen by its size is another."""
+        own = self.dims[0]
+        powers = [{**own, name: power} for name, size in reversed(own.items()) for power in powers_beside(size)]
+        return tuple(
+            (*self.everyday[0][:1], self.dims.index(sizes), *self.everyday[0][2:])
+            for sizes in powers
+            if sizes in self.dims
+        )
 
 
 def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, seeds: tuple[int, ...]) -> Choices:
@@ -166,8 +177,10 @@ def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, see
     problem = mismatch(description, axes)
     if problem:
         raise UsageError(f"operator `{description.name}`: {problem}", next_step=MISMATCH_STEP)
-    kind = None if axes.families else description.kind  # what a person asks for is not thinned out
-    offered = {dtype: families_of(description, dtype, kind) for dtype in axes.dtypes or description.dtypes}
+    kinds = (description.kind, *description.other_kinds)
+    telling = telling_families(kinds, lengths=any(map(_is_made_of_lengths, description.tensors)))
+    thinned = None if axes.families else telling  # what a person asks for is not thinned out
+    offered = {dtype: families_of(description, dtype, thinned) for dtype in axes.dtypes or description.dtypes}
     wanted = {dtype: tuple(f for f in axes.families or own if f in own) for dtype, own in offered.items()}
     families = {dtype: kept for dtype, kept in wanted.items() if kept}
     kinds, tried = ({family for of in each.values() for family in of} for each in (offered, families))
@@ -179,7 +192,7 @@ def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, see
         layouts=axes.layouts or layouts_of(description),
         families=families,
         seeds=axes.seeds or seeds,
-        kind=description.kind,
+        telling_families=telling,
         hollow=frozenset(index for index, sizes_by_name in enumerate(dims) if is_hollow(description, sizes_by_name)),
         asked=axes,
         share=share * min(1.0, len(axes.seeds or seeds) / len(seeds)),
@@ -217,10 +230,16 @@ def layouts_of(description: OperatorDescription) -> tuple[Layout, ...]:
     return tuple(layout for layout in Layout if layout in accepted) or (Layout.CONTIGUOUS,)
 
 
-def families_of(description: OperatorDescription, dtype: str, kind: Kind | None = None) -> tuple[Family, ...]:
+def _is_made_of_lengths(tensor: TensorDescription) -> bool:
+    return tensor.values is None and tensor.dtype in INTEGER_FORMATS and tensor.dtype != "bool"
+
+
+def families_of(
+    description: OperatorDescription, dtype: str, telling: frozenset[Family] | None = None
+) -> tuple[Family, ...]:
     """Families that can be run at `dtype`: for the float arguments' domains, else those that suit whole numbers.
 
-    With a `kind`, those aimed at other kinds are left out.
+    Those aimed at a defect are left out where they are not among `telling`.
     """
     if description.own_inputs:
         return (Family.OWN,)
@@ -228,6 +247,7 @@ def families_of(description: OperatorDescription, dtype: str, kind: Kind | None 
     floats = [tensor for tensor in drawn if is_float(tensor.dtype or dtype)]
     domains = tuple(tensor.values for tensor in floats or drawn if tensor.values is not None)
     if not domains:
-        return (Family.NORMAL,)
-    families = families_for(domains, nan=description.contract.nan, kind=kind)
+        made = any(map(_is_made_of_lengths, description.tensors))
+        return (Family.NORMAL, *(f for f, traits in FAMILY_TRAITS.items() if made and traits.lengths))
+    families = families_for(domains, nan=description.contract.nan, telling=telling)
     return families if floats else tuple(family for family in families if not FAMILY_TRAITS[family].float_only)

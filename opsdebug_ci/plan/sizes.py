@@ -29,6 +29,9 @@ class SizePlan:
     outer: tuple[int, ...]
     """For every other dim."""
 
+    powers: bool
+    """Also try the powers of two beside each dim's own size: kernels are chosen by them from a table."""
+
     joint: tuple[int, ...]
     """For all dims at once."""
 
@@ -47,6 +50,7 @@ SMOKE_SIZES = SizePlan(
     # In an order that gives each of two or three dims sizes below, on and above a border; 131 = 2 * 64 + 3
     dealt=(2, 9, 15, 8, 32, 31, 63, 64, 16, 127, 131, 259),
     outer=(0, 1, 5, 33),
+    powers=True,
     joint=(1, 17),
     elements=2**16,
     grow=False,
@@ -58,6 +62,7 @@ FULL_SIZES = SizePlan(
     inner=(0, *TAIL_SIZES, *BLOCK_SIZES, 515, 1023, 1024, 1025, 2051),
     dealt=(),
     outer=(0, *TAIL_SIZES, *BLOCK_SIZES, 515),
+    powers=True,
     joint=(0, 1, 2, 3, 5, 9, 17, 33),
     elements=2**22,
     grow=True,
@@ -90,13 +95,19 @@ def _wanted(own: Dims, varying: tuple[str, ...], shapes: Shapes, plan: SizePlan)
     innermost = [name for name in varying if any(name in shape[-1].names for shape in shapes if shape)]
     for name in varying:
         dealt = plan.dealt[innermost.index(name) :: len(innermost)] if name in innermost else ()
-        for size in (*plan.inner, *dealt) if name in innermost else plan.outer:
+        sizes = (*plan.inner, *dealt) if name in innermost else plan.outer
+        for size in (*sizes, *(powers_beside(own[name]) if plan.powers else ())):
             others = tuple(other for other in varying if other != name)
             yield from _fitted({**own, name: size}, others, shapes, plan.elements)
     for size in plan.joint if len(varying) > 1 else ():
         yield from _fitted({**own, **dict.fromkeys(varying, size)}, (), shapes, plan.elements)
     if plan.grow and varying:
         yield grown(own, varying, shapes, plan.elements)
+
+
+def powers_beside(size: int) -> tuple[int, ...]:
+    """The largest power of two below `size`, where there is one, and the smallest above."""
+    return (*([1 << ((size - 1).bit_length() - 1)] if size > 1 else []), 1 << size.bit_length())
 
 
 def _fitted(dims: dict[str, int], halvable: tuple[str, ...], shapes: Shapes, limit: int) -> Iterator[dict[str, int]]:

@@ -107,7 +107,7 @@ def rows(description: OperatorDescription, choices: Choices, stage: Stage, budge
     limit = min(own, max(round(own * choices.share), choices.fewest)) if budget is None else budget
     everyday = choices.everyday
     near = choices.near[: max(0, min(int(limit * NEAR_SHARE), limit - len(everyday)))]
-    telling = choices.telling[: max(0, int(limit * TELLING_SHARE) - len(everyday))]
+    telling = (*choices.telling, *choices.beside)[: max(0, int(limit * TELLING_SHARE) - len(everyday))]
     return pairwise(choices.grid, first=(*everyday, *near, *telling), budget=limit)
 
 

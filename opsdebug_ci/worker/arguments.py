@@ -9,10 +9,12 @@ from typing import Any
 import torch
 
 from opsdebug_ci.errors import DeclarationError, InputsError, Unsupported
-from opsdebug_ci.inputs import declared_values, to_device
+from opsdebug_ci.inputs import declared_values, stream_for, to_device
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.vocabulary import Family
 from opsdebug_ci.operators import Arguments, Operator, call_problem, written_names
 from opsdebug_ci.worker.placement import settled
+from opsdebug_ci.worker.range_ends import place_range_ends
 
 
 def make_arguments(operator: Operator, case: Case) -> Arguments:
@@ -26,6 +28,9 @@ def make_arguments(operator: Operator, case: Case) -> Arguments:
         made = declared_values(
             operator.inputs, case, kind=operator.kind_of("out0"), written=_declared_written(operator)
         )
+        if case.inputs is Family.THRESHOLDS:
+            stream = stream_for(case.seed, operator=case.operator, argument="range ends", family=str(case.inputs))
+            place_range_ends(operator, made, stream, case.seed)
         values = to_device(made, torch.device(case.device))
         return Arguments(names=tuple(values), values=tuple(values.values()))
     return _own_arguments(operator, case)

@@ -137,16 +137,27 @@ def test_numbers_around_floats_are_what_their_dtype_calls_so(dtype: str, fill: F
         assert torch.isclose(number, torch.tensor(wanted).double(), rtol=0.1, equal_nan=True)
 
 
-@pytest.mark.parametrize("fill", FILLS)
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
-def test_around_indices_lie_only_values_in_range(dtype: str, fill: Fill) -> None:
-    index = torch.tensor([3, 0, 7, 5]).to(getattr(torch, dtype))
-    laid = ready({"i": index}, ZoneFills(guards=fill))
-    x = laid.values[0]
-    size = x.element_size()
-    for start in (-64 * size, x.numel() * size):
-        values = beside(x, start, 64 * size).clone().view(torch.bool if dtype == "bool" else x.dtype)
-        assert set(values.tolist()) <= ({True, False} if dtype == "bool" else {0, 7})
+@pytest.mark.parametrize(
+    ("dtype", "held", "below", "above"),
+    [
+        ("int64", [3, 0, 7, 5], -1, 8),
+        ("int32", [3, -4, 90], -5, 91),
+        ("int16", [5, 9], -1, 10),
+        ("uint8", [3, 2], 0, 4),
+        ("uint8", [90, 0], 0, 128),
+        ("uint8", [0, 255], 0, 255),
+        ("int8", [-128, 127], -128, 127),
+        ("bool", [True], 0, 1),
+    ],
+)
+def test_around_indices_lie_the_values_next_to_theirs(dtype: str, held: list[int], below: int, above: int) -> None:
+    index = torch.tensor(held).to(getattr(torch, dtype))
+    for fill in FILLS:
+        (x,) = ready({"i": index}, ZoneFills(guards=fill)).values
+        size = x.element_size()
+        for start in (-64 * size, x.numel() * size):
+            values = beside(x, start, 64 * size).clone().view(x.dtype)
+            assert set(values.tolist()) == {below if fill in (Fill.COMPLEMENT, Fill.LOW) else above}
 
 
 def test_a_written_value_is_spelled_and_recognised() -> None:

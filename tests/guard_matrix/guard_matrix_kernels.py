@@ -26,7 +26,7 @@ Facts = frozenset[tuple[str, ...]]
 
 NOTHING: Facts = frozenset()
 
-VALUES = "around whole numbers lie only values of the tensor, so that indices stay valid; none of them shows here"
+VALUES = "around truth values lie only truth values; none of them shows here"
 TIMES_ZERO = "0 times any whole number is 0"
 NO_TRACE = "no trace is left; watched pages see it"
 
@@ -178,24 +178,12 @@ def _read(distances: Callable[[torch.Tensor], set[int]]) -> Callable[[torch.Tens
     return found
 
 
-def _around(x: torch.Tensor) -> set[float]:
-    """What lies around whole numbers: the smallest and the largest of the tensor's own, so that indices stay valid."""
-    return {0.0, 1.0} if x.dtype is torch.bool else {x.double().min().item(), x.double().max().item()}
-
-
-def _sum_hidden(x: torch.Tensor) -> str | None:
-    alike = _whole(x) and x.numel() and len(_around(x)) == 1
-    return VALUES if alike else None
-
-
 def _largest_hidden(x: torch.Tensor) -> str | None:
-    reached = _whole(x) and x.numel() and max(_around(x)) <= x.double().max()
-    return VALUES if reached else None
+    return VALUES if x.dtype is torch.bool and x.any() else None
 
 
 def _smallest_hidden(x: torch.Tensor) -> str | None:
-    reached = _whole(x) and x.numel() and min(_around(x)) >= x.double().min()
-    return VALUES if reached else None
+    return VALUES if x.dtype is torch.bool and x.numel() and not x.all() else None
 
 
 def _times_zero(x: torch.Tensor) -> str | None:
@@ -214,11 +202,11 @@ READING = (
             hidden=hidden,
         )
         for name, how, weight, where, distance, hidden in (
-            ("sum", "sum", 1.0, "behind the end", strays.behind, _sum_hidden),
+            ("sum", "sum", 1.0, "behind the end", strays.behind, lambda x: None),
             ("largest", "largest", 1.0, "behind the end", strays.behind, _largest_hidden),
             ("smallest", "smallest", 1.0, "behind the end", strays.behind, _smallest_hidden),
             ("masked sum", "sum", 0.0, "behind the end", strays.behind, _times_zero),
-            ("sum", "sum", 1.0, "before the start", _before, _sum_hidden),
+            ("sum", "sum", 1.0, "before the start", _before, lambda x: None),
             ("largest", "largest", 1.0, "before the start", _before, _largest_hidden),
         )
     ),

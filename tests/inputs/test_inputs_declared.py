@@ -158,6 +158,35 @@ def test_values_handed_out_twice_are_not_shared() -> None:
     assert kept.tolist() == [0.0] * 4
 
 
+def test_edges_take_the_draw_of_all_functions_with_most_numbers_on_borders_of_pages() -> None:
+    def lengths(seed: int, dims: Mapping[str, int], args: Mapping[str, Any]) -> Any:
+        return np.random.default_rng(seed).integers(1, 65, dims["B"])
+
+    declared = {
+        "x": tensor("B H"),
+        "lengths": tensor("B", dtype="int32", values=lengths),
+        "again": tensor("B", dtype="int64", values=lengths),
+        "longest": scalar(lambda dims, args: args["lengths"].max()),
+    }
+    plain = values(declared)
+    assert plain["lengths"].tolist() == np.random.default_rng(3).integers(1, 65, 4).tolist()
+    for seed in range(8):
+        made = values(declared, replace(CASE, inputs=Family.EDGES, seed=seed))
+        assert bool((made["lengths"] % 16 == 0).any())
+        assert made["lengths"].tolist() == made["again"].tolist()
+        assert made["longest"] == made["lengths"].max()
+    alone = values({"x": declared["x"]}, replace(CASE, inputs=Family.EDGES))
+    assert torch.equal(alone["x"], values(declared, replace(CASE, inputs=Family.EDGES))["x"])
+
+
+def test_a_function_that_fails_for_another_seed_keeps_the_draws_it_makes() -> None:
+    def picky(seed: int, dims: Mapping[str, int], args: Mapping[str, Any]) -> Any:
+        return {3: [1, 2, 3, 5]}[seed]
+
+    declared = {"starts": tensor("B", dtype="int64", values=picky)}
+    assert values(declared, replace(CASE, inputs=Family.EDGES))["starts"].tolist() == [1, 2, 3, 5]
+
+
 def own_values(function: Any, dtype: str | None = None) -> dict[str, object]:
     return {"q": tensor("B"), "cu_seqlens": tensor("B+1", dtype=dtype, values=function)}
 

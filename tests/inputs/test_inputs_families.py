@@ -187,6 +187,17 @@ def test_special_rows_are_whole_and_few(dtype: str) -> None:
     assert all(bool((row.abs() < 4).all()) for row in ordinary)
 
 
+@pytest.mark.parametrize("dtype", tuple(FLOAT_FORMATS))
+def test_a_quarter_of_the_rows_is_zero_but_never_the_only_one(dtype: str) -> None:
+    rows = wide(make(Family.SIGNED_ZEROS, (16, 32), dtype))
+    assert int((rows == 0).all(-1).sum()) == 4
+    assert not bool((wide(make(Family.SIGNED_ZEROS, (1, 32), dtype)) == 0).all())
+
+
+def test_the_only_row_of_masked_scores_leaves_one_finite() -> None:
+    assert make(Family.MASKED, (9,), "float32").isfinite().tolist() == [False] * 8 + [True]
+
+
 def test_the_only_row_is_special_for_some_seeds_only() -> None:
     counts = [int((~make(Family.SPECIAL_ROWS, (9,), "float32", seed).isfinite()).sum()) for seed in range(40)]
     assert {0, 9} == set(counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from opsdebug_ci.model import FAMILY_TRAITS, Family, Kind, ValueDomain, families_for
+from opsdebug_ci.model import FAMILY_TRAITS, Family, Kind, ValueDomain, families_for, telling_families
 
 ORDINARY = "normal uniform shifted heavy constant cancelling large small subnormal integer index_coded ties"
 AIMED = "near_constant thresholds halves edges"
@@ -41,12 +41,12 @@ def test_families_by_domain(domains: str, nan: str, families: str) -> None:
         ("norm", "near_constant edges"),
         ("attention", "edges"),
         ("quantize", "halves levels"),
-        ("index", "edges masked levels"),
+        ("index", "near_constant edges masked levels"),
         ("auto", f"{AIMED} masked levels"),
     ],
 )
 def test_a_kind_gets_the_families_aimed_at_it(kind: str, aimed: str) -> None:
-    found = families_for((ValueDomain.ANY,), nan="propagate", kind=Kind(kind))
+    found = families_for((ValueDomain.ANY,), nan="propagate", telling=telling_families([Kind(kind)], lengths=False))
     assert " ".join(map(str, found)) == f"{ORDINARY} signed_zeros specials special_rows {aimed}"
 
 

@@ -91,6 +91,7 @@ def test_a_description_holds_everything_planning_needs(write_files: WriteFiles) 
             source_file="full_ops.py",
             source_line=7,
             source_files=("full_ops.py",),
+            other_kinds=(Kind.ATTENTION, Kind.REDUCTION),
         ),
     )
 

@@ -8,7 +8,7 @@ from plan_notation import described
 from opsdebug_ci.model.dims import BLOCK_SIZES, TAIL_SIZES
 from opsdebug_ci.plan.sizes import FULL_SIZES, SMOKE_SIZES, SizePlan, dims_variants, is_hollow
 
-SMALL = SizePlan(inner=(0, 5, 9), dealt=(), outer=(3,), joint=(2,), elements=64, grow=False)
+SMALL = SizePlan(inner=(0, 5, 9), dealt=(), outer=(3,), powers=False, joint=(2,), elements=64, grow=False)
 
 
 def written(text: str, plan: SizePlan = SMALL, **options: object) -> list[str]:
@@ -54,8 +54,15 @@ def test_sums_and_products_count_with_their_value() -> None:
     assert written("f(x: 60+N)", N=2) == ["N2", "N0"]
 
 
+def test_the_powers_of_two_beside_each_own_size_are_tried() -> None:
+    plan = SizePlan(inner=(), dealt=(), outer=(), powers=True, joint=(), elements=2**12, grow=False)
+    assert written("f(x: M N)", plan, M=16, N=60) == ["M16 N60", "M8 N60", "M32 N60", "M16 N32", "M16 N64"]
+    assert written("f(x: M N)", plan, M=1, N=0) == ["M1 N0", "M2 N0", "M1 N1"]
+    assert {64, 128, 256} <= {dims["E"] for dims in dims_variants(described("f(x: T E)", E=128), SMOKE_SIZES)}
+
+
 def test_growing_doubles_every_dim_within_the_limits() -> None:
-    plan = SizePlan(inner=(), dealt=(), outer=(), joint=(), elements=2**12, grow=True)
+    plan = SizePlan(inner=(), dealt=(), outer=(), powers=False, joint=(), elements=2**12, grow=True)
     assert written("f(x: M N)", plan, M=4, N=8) == ["M4 N8", "M32 N64"]
     assert written("f(x: M N)", plan, M=0, N=0) == ["M0 N0"]
 
@@ -84,7 +91,7 @@ def test_smoke_tries_both_neighbours_of_every_width_on_the_innermost_dim() -> No
 
 
 def test_several_innermost_dims_share_the_sizes_that_are_dealt_out() -> None:
-    plan = SizePlan(inner=(5,), dealt=(6, 7, 9), outer=(3,), joint=(), elements=2**9, grow=False)
+    plan = SizePlan(inner=(5,), dealt=(6, 7, 9), outer=(3,), powers=False, joint=(), elements=2**9, grow=False)
     assert written("f(x: M K, y: K N)", plan, M=2, K=4, N=4) == [
         "M2 K4 N4",
         "M3 K4 N4",
@@ -103,7 +110,7 @@ def test_each_of_a_few_innermost_dims_meets_sizes_below_on_and_above_a_width(tex
         tried = {dims[name] for dims in variants}
         for beside in (-1, 0, 1):
             assert tried & {width + beside for width in (8, 16, 32, 64, 128)}
-    assert len(variants) <= 40
+    assert len(variants) <= 44
 
 
 @pytest.mark.parametrize(

@@ -98,13 +98,13 @@ NORM = replace(described("norm(x: B S H)", dtypes=("float32", "float16", "bfloat
 
 
 def test_families_that_show_a_kinds_defects_meet_every_dtype_at_the_operators_own_sizes() -> None:
-    telling = ["shifted", "constant", "large", "small", "near_constant", "edges"]
+    telling = ["shifted", "constant", "large", "small", "signed_zeros", "near_constant", "edges"]
     found = planned(NORM)
-    assert [(case.dtype, str(case.inputs)) for case in found[11:29]] == list(product(NORM.dtypes, telling))
-    assert {(tuple(case.dims.items()), case.layout) for case in (*found[:3], *found[11:29])} == {
+    assert [(case.dtype, str(case.inputs)) for case in found[11:32]] == list(product(NORM.dtypes, telling))
+    assert {(tuple(case.dims.items()), case.layout) for case in (*found[:3], *found[11:32])} == {
         (tuple(NORM.dims.items()), Layout.CONTIGUOUS)
     }
-    assert {case.seed for case in found[11:29]} == {0, 1, 2}
+    assert {case.seed for case in found[11:32]} == {0, 1, 2}
 
 
 def test_everyday_values_at_sizes_near_the_declared_ones_come_before_telling_families() -> None:
@@ -114,9 +114,9 @@ def test_everyday_values_at_sizes_near_the_declared_ones_come_before_telling_fam
     assert {case.layout for case in near} == {case.layout for case in planned(NORM)}
     assert [dict(case.dims) for case in near[:4]] == [
         {"B": 1, "S": 128, "H": 129},
+        {"B": 2, "S": 128, "H": 128},
+        {"B": 1, "S": 64, "H": 128},
         {"B": 33, "S": 32, "H": 32},
-        {"B": 5, "S": 64, "H": 128},
-        {"B": 1, "S": 33, "H": 128},
     ], "of each set of dims that vary the nearest, and none that is many times as much work"
 
 
@@ -141,6 +141,27 @@ def test_a_person_who_fixes_values_gets_their_part_of_the_plan(axes: Axes, count
     assert {case.seed for case in found} >= set(axes.seeds)
     assert {case.inputs for case in found} >= set(axes.families)
     assert {case.layout for case in found} >= set(axes.layouts)
+
+
+def test_the_kinds_of_all_outputs_decide_which_families_are_telling() -> None:
+    chosen = replace(NORM, kind=Kind.TRANSCENDENTAL, other_kinds=(Kind.INDEX,))
+    assert {Family.TIES, Family.MASKED, Family.NEAR_CONSTANT} <= {case.inputs for case in planned(chosen)[:27]}
+    assert Family.MASKED not in {case.inputs for case in planned(replace(chosen, other_kinds=()))}
+
+
+def test_an_operator_of_lengths_that_a_function_makes_meets_them_on_borders() -> None:
+    plain = replace(described("f(x: B H)"), kind=Kind.TRANSCENDENTAL)
+    lengths = replace(described("f(n: B int64)", values=None).tensors[0])
+    assert Family.EDGES not in {case.inputs for case in planned(plain)}
+    for tensors in ((*plain.tensors, lengths), (lengths,)):
+        found = planned(replace(plain, tensors=tensors))
+        assert (plain.dims, Family.EDGES) in [(case.dims, case.inputs) for case in found[:14]]
+
+
+def test_powers_of_two_beside_the_own_sizes_meet_everyday_values() -> None:
+    everyday = [c.dims for c in planned(NORM) if (c.layout, c.inputs, c.seed) == (Layout.CONTIGUOUS, Family.NORMAL, 0)]
+    for name, size in (("S", 64), ("H", 256)):
+        assert {**NORM.dims, name: size} in everyday
 
 
 def test_telling_families_leave_most_of_the_budget_to_sizes_and_layouts() -> None:

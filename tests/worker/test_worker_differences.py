@@ -8,6 +8,7 @@ import itertools
 import random
 import time
 
+import numpy as np
 import pytest
 import torch
 from worker_notation import case_of, judged, unary
@@ -78,6 +79,34 @@ def test_a_read_beyond_an_argument_is_told_of_it_and_of_the_end(name: str) -> No
     found = observed(function, profile=profile)
     assert {(read.argument, read.side, read.output, read.elements) for read in found.reads} == {("x", side, "out0", 6)}
     assert (found.memory, found.unwritten, found.repeat_mismatches) == ((), 0, 0)
+
+
+WHOLE_READS = {
+    "smallest": torch.amin,
+    "largest": torch.amax,
+    "union": lambda x: torch.tensor(np.bitwise_or.reduce(x.numpy())),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+@pytest.mark.parametrize("beyond", [True, False])
+@pytest.mark.parametrize("name", WHOLE_READS)
+def test_one_whole_number_too_many_shows_in_an_extreme_and_a_union(name: str, beyond: bool, dtype: str) -> None:
+    reduce = WHOLE_READS[name]
+    found = observed(lambda x: reduce(torch.cat([x, behind(x)]) if beyond else x), dtypes=(dtype,), reference=reduce)
+    expected = {("x", Side.TAIL)} if beyond else set()
+    assert {(read.argument, read.side) for read in found.reads} == expected
+
+
+def test_an_index_read_behind_the_last_leads_beside_its_table_and_is_told() -> None:
+    def adds_one_more(table, index):
+        at = int(behind(index)) * table.stride(0) * table.element_size()
+        return torch.cat([table[index].flatten(), behind(table, offset=at)])
+
+    index = tensor("6", dtype="int64", values=lambda seed, dims, args: [0, 7, 3, 3, 1, 2])
+    arguments = {"table": tensor("8 4"), "index": index}
+    operator = Operator("gather", adds_one_more, arguments, {"torch": lambda table, index: table[index].sum()})
+    assert ("index", Side.TAIL) in {(read.argument, read.side) for read in observed(operator).reads}
 
 
 def test_a_first_launch_that_is_slow_leaves_time_to_tell_the_others_apart(monkeypatch: pytest.MonkeyPatch) -> None:
