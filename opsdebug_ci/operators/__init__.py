@@ -10,3 +10,6 @@ from opsdebug_ci.operators.outputs import named_outputs as named_outputs
 from opsdebug_ci.operators.outputs import positional_outputs as positional_outputs
 from opsdebug_ci.operators.outputs import written_names as written_names
 from opsdebug_ci.operators.signature import call_problem as call_problem
+from opsdebug_ci.operators.triton_interpreter import launches as launches
+from opsdebug_ci.operators.triton_interpreter import limit_met as limit_met
+from opsdebug_ci.operators.triton_interpreter import mend_when_imported as mend_when_imported

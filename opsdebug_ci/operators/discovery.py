@@ -20,6 +20,7 @@ from opsdebug_ci.errors import DeclarationError
 from opsdebug_ci.model.description import DiscoveryFault, Unavailable
 from opsdebug_ci.operators.dependencies import is_own
 from opsdebug_ci.operators.operator import Operator
+from opsdebug_ci.operators.triton_interpreter import mend_when_imported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ class Discovery:
 def discover(modules: tuple[str, ...], root: Path) -> Discovery:
     """Import every configured module (a file under `root`, or a dotted name) and collect its operators."""
     root = root.resolve()
+    mend_when_imported()
     found: dict[str, FoundOperator] = {}
     faults: list[DiscoveryFault] = []
     unavailable: dict[str, str] = {}

@@ -31,7 +31,7 @@ from opsdebug_ci.guard import (
     shared_memory,
     soil_heap,
 )
-from opsdebug_ci.operators import Arguments, Operator, named_outputs, written_names
+from opsdebug_ci.operators import Arguments, Operator, limit_met, named_outputs, written_names
 from opsdebug_ci.trace.interception import launches_through
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import Conditions, Launch, Outputs
@@ -100,7 +100,7 @@ class Launcher:
         """One launch on copies of the arguments; looked at after every step if `locating`.
 
         Raises:
-            Unsupported: the operator says that the case is outside its domain.
+            Unsupported: the operator says that the case is outside its domain, or it needs what this machine lacks.
             OperatorFault: it raised anything else.
             NotAnOutput: it returned something that is no output.
         """
@@ -199,6 +199,9 @@ class Launcher:
         except Unsupported:
             raise
         except BaseException as error:  # sys.exit and KeyboardInterrupt too: they end the case, not the worker
+            limit = limit_met(error)
+            if limit is not None:
+                raise Unsupported(limit) from error
             raise OperatorFault from error
         finally:
             spent_ns = time.perf_counter_ns() - start

@@ -19,7 +19,7 @@ from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.message import TimeCase
 from opsdebug_ci.model.timing import CaseTimed, Visit
 from opsdebug_ci.model.vocabulary import Direction
-from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.operators import Arguments, Operator, limit_met
 from opsdebug_ci.timing.clock import clock_of
 from opsdebug_ci.timing.clock_state import ClockWatch
 from opsdebug_ci.timing.sampling import Subject, calls_for, take_samples, warm_up
@@ -122,7 +122,7 @@ def guarded(call: Callable[[], Any], what: str = "the operator") -> Callable[[],
     """The same call of `what`; the first time it raises is the last.
 
     Raises:
-        Unsupported: as the operator does.
+        Unsupported: as the operator does, or it needs what this machine lacks.
         NotTimed: it raised anything else.
     """
 
@@ -132,6 +132,9 @@ def guarded(call: Callable[[], Any], what: str = "the operator") -> Callable[[],
         except Unsupported:
             raise
         except BaseException as error:  # whatever user code raises ends the timing, not the worker
+            limit = limit_met(error)
+            if limit is not None:
+                raise Unsupported(limit) from error
             raise NotTimed(f"{what} raised {type(error).__name__}: {error}"[:500]) from error
 
     return guard
