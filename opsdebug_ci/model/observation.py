@@ -150,6 +150,9 @@ class OutputReading:
     worse_than_framework: int = 0
     """Amber elements in slices far worse than the framework at the same precision (docs/tolerance.md)."""
 
+    unspecified: int = 0
+    """Elements beyond their bounds that another right evaluation of the reference shows too (docs/tolerance.md)."""
+
     bias: float | None = None
     """Mean signed relative error in unit roundoffs, where it is larger than a correct operator's; None elsewhere."""
 

@@ -5,7 +5,7 @@ Decides what a comparison needs to know. Deliberately compares nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
-from opsdebug_ci.numerics.spread import Arithmetic, Spread
+from opsdebug_ci.numerics.spread import Arithmetic, Evaluations, Spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +55,13 @@ class ComparedOutput:
 
     dims: Mapping[str, int] = field(default_factory=dict)
     """Sizes of the case's dims, for the same."""
+
+    evaluate: Callable[[], Evaluations | None] = lambda: None
+    """Where the spread comes from, in as many steps as are needed, and the other answers that are as right; None: there
+    is only `spread`."""
+
+    position: int = 0
+    """Which output of the evaluations this is."""
+
+    adjust: Callable[[Spread, bool], Spread] = lambda spread, _: spread
+    """Widens a spread by what is known of the outputs; told whether it is the last that can be had."""

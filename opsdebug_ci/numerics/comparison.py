@@ -6,6 +6,7 @@ against every reference) and which are disputed (another reference accepts them)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -14,10 +15,10 @@ from opsdebug_ci.model.accuracy import Accuracy, ClassMismatch, WorstElement
 from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
 from opsdebug_ci.numerics.classes import confusion, unravel
+from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, deviation_multiple, licensed
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
-from opsdebug_ci.numerics.granted import granted
 from opsdebug_ci.numerics.readings import read
 from opsdebug_ci.numerics.reproach import Examined, Reproach, accepts, reproach
 from opsdebug_ci.numerics.violations import (
@@ -29,6 +30,16 @@ from opsdebug_ci.numerics.violations import (
     strict_codes,
 )
 from opsdebug_ci.numerics.voting import Panel, integer_confidence, misshapen_votes
+
+FRAMEWORK_ERRORS = 2.0
+"""Times the framework's own error that an operator may be off where the framework is beyond the bounds itself: two roundings
+of one sign for one."""
+
+WIDE = 16.0
+"""Roundings of the steps granted where no spread could be measured."""
+
+UNSPREAD = (Kind.EXACT, Kind.INDEX, Kind.QUANTIZE)
+"""Kinds whose steps have no error to measure."""
 
 PREFERENCE = (ReferenceKind.PRECISE, ReferenceKind.NAIVE, ReferenceKind.TORCH)
 """Which reference the accuracy is against, best first."""
@@ -67,9 +78,35 @@ def examine(output: ComparedOutput, *, passing: bool = False) -> tuple[OutputRea
         return reading, None
     if wanted.is_floating_point() and not output.actual.is_floating_point():
         output = replace(output, actual=output.actual.double())
-    comparison = _Comparison(output, used)
+    comparison = _settled(output, used)
     reading = comparison.reading(reading)
     return reading, comparison.failure() if reading.rejected or passing else None
+
+
+def _settled(output: ComparedOutput, used: ReferenceKind) -> _Comparison:
+    """The comparison with as little noise as settles it: an output within the tolerance of few noisy runs is right."""
+    source = output.evaluate() if output.actual.is_floating_point() and output.kind not in UNSPREAD else None
+    if source is None:
+        return _Comparison(output, used)
+    for samples in source.levels:
+        spread = output.adjust(source.spread(output.position, samples), False)
+        comparison = _Comparison(replace(output, spread=spread), used)
+        if comparison.is_settled:
+            return comparison
+    return _Comparison(replace(output, spread=output.adjust(source.spread(output.position), True)), used)
+
+
+def offer_choices(outputs: Sequence[ComparedOutput]) -> None:
+    """Let the outputs that follow from an order be judged by the order the operator chose, where that is as right."""
+    for output in outputs:
+        used = output.references[_used(output)]
+        if output.actual.is_floating_point() or used.is_floating_point() or output.actual.shape != used.shape:
+            continue
+        if torch.equal(output.actual.to(torch.int64), used.to(output.actual.device, torch.int64)):
+            continue
+        source = output.evaluate()
+        if source is not None and not bool(_Comparison(output, _used(output)).is_red):
+            source.given(output.position, output.actual)
 
 
 def _used(output: ComparedOutput) -> ReferenceKind:
@@ -91,13 +128,31 @@ class _Comparison:
             for which, values in output.references.items()
             if which is not used and values.shape == output.actual.shape
         }
-        self._bound = granted(output, used, self._expected, self._others.get(ReferenceKind.TORCH))
+        self._bound = self._granted()
         self._beyond = self._violated(self._expected)
         self._reproach = self._make_reproach()
         self._violations = self._with_reproach()
 
+    @property
+    def is_red(self) -> bool:
+        """An element is beyond the worst case against the used reference."""
+        return bool(self._violations.red.any())
+
+    @property
+    def is_settled(self) -> bool:
+        """More noise can change nothing: no element is beyond the tolerance but those of a wrong class, and no more are
+        misrounded than the tolerance alone explains."""
+        held, found = self._reproach, self._violations
+        doubtful = bool((found.over & ~found.classes).any())
+        return not doubtful and (held is None or not held.flagged)
+
     def reading(self, blank: OutputReading) -> OutputReading:
-        """(1) red against the used reference; (2) who accepts those; (3) votes; (4) confidence."""
+        """(1) red against the used reference; (2) what another right evaluation shows as well is no violation; (3) who
+        accepts the rest; (4) votes; (5) confidence."""
+        excused = self._excused() if bool(self._violations.red.any()) else None
+        if excused is not None and bool(excused.any()):
+            found = self._violations
+            self._violations = replace(found, over=found.over & ~excused, red=found.red & ~excused)
         red = self._violations.red
         accepted = torch.zeros_like(red)
         votes = []
@@ -117,7 +172,113 @@ class _Comparison:
             misrounding=None if reproach is None else reproach.misrounding,
             bias=None if reproach is None else reproach.bias,
             worse_than_framework=0 if reproach is None else reproach.worse_slices,
+            unspecified=0 if excused is None else int(excused.sum()),
         )
+
+    def _granted(self) -> Bound | None:
+        """Bounds around the used reference; None for integers."""
+        output, native = self._output, self._others.get(ReferenceKind.TORCH)
+        if not output.actual.is_floating_point() or not self._expected.is_floating_point():
+            return None
+        terms = BoundTerms(
+            kind=output.kind,
+            output=float_format(output.actual.dtype),
+            compute=output.arithmetic.compute,
+            accumulate=output.arithmetic.accumulate,
+            flushes="ftz" in output.contract.allow,
+            self_reference=output.kind is not Kind.QUANTIZE
+            and (self._used is ReferenceKind.TORCH or output.arithmetic.compute.name == "float64"),
+        )
+        spread = output.spread
+        if spread is not None and spread.deviation.shape != self._expected.shape:
+            spread = None  # measured on a reference of another shape
+        bound = bound_of(self._expected, spread, terms, output.contract)
+        if native is None or output.kind is not Kind.AUTO or output.contract.overrides_tolerance:
+            return bound
+        return licensed(bound, self._expected, native, None if spread is None else spread.low)
+
+    def _bound_around(self, expected: torch.Tensor) -> Bound:
+        """The bound, and where the used reference is not finite, so that no spread was measured, one rounding of the other
+        answer and the largest share of the steps, or WIDE roundings of its largest element."""
+        bound, unmeasured = self._bound, ~torch.isfinite(self._expected) & torch.isfinite(expected)
+        if bound is None or bound.exact or not bool(unmeasured.any()):
+            return bound  # type: ignore[return-value]  # not asked of integers
+        measured = (bound.worst_case - bound.rounding)[torch.isfinite(self._expected)]
+        share = float(measured.kthvalue(max(1, int(0.99 * measured.numel()))).values) if measured.numel() else 0.0
+        unit = (
+            float_format(self._output.actual.dtype).unit_roundoff + WIDE * self._output.arithmetic.compute.unit_roundoff
+        )
+        here = torch.where(unmeasured, expected.abs() * unit + share, bound.worst_case)
+        return replace(bound, tolerance=torch.where(unmeasured, here, bound.tolerance), worst_case=here)
+
+    def _excused(self) -> torch.Tensor:
+        """Red elements that an evaluation as right as the reference shows too, or where no evaluation is specified.
+
+        (1) The framework at the operator's precision, from whose formula the reference is derived. (2) Decisions at the
+        border taken the other way. (3) Answers beyond the range of the working precision. (4) Answers that do not depend
+        on what is not finite, and limits. Cheap ones first; each is asked only while red elements are left.
+        """
+        excused = torch.zeros_like(self._violations.red)
+        for accepts in (self._as_framework, self._as_decided, self._out_of_range, self._special):
+            if bool((self._violations.red & ~excused).any()):
+                excused = excused | (self._violations.red & accepts())
+        return excused
+
+    def _as_framework(self) -> torch.Tensor:
+        """What the framework answers at this precision, or no further from the truth than twice as far as it is where it
+        is itself beyond the bounds."""
+        native, found = self._others.get(ReferenceKind.TORCH), self._violations
+        if native is None or not self._output.derived_precise or self._used is not ReferenceKind.PRECISE:
+            return torch.zeros_like(found.red)
+        actual, beyond = self._output.actual.double(), self._beyond.red
+        own = float_violations(native, self._expected, self._bound, float_format(self._output.actual.dtype)).red \
+            if self._bound is not None else torch.zeros_like(beyond)  # fmt: skip
+        error, theirs = (actual - self._expected).abs(), (native - self._expected).abs()
+        as_bad = own & torch.isfinite(self._expected) & ~(error > FRAMEWORK_ERRORS * theirs)
+        excused = beyond & (~self._violated(native).red | as_bad)
+        return excused | (found.red & ~beyond & (native == actual))  # misrounded only where it is just the same
+
+    def _as_decided(self) -> torch.Tensor:
+        """Between the answers of either side, or what follows from the operator's own valid choice."""
+        source, position = self._output.evaluate(), self._output.position
+        excused = torch.zeros_like(self._violations.red)
+        if source is None:
+            return excused
+        sides = source.either_side(position)
+        if sides is not None and sides[0].shape == excused.shape:
+            low, high = (_comparable(side, self._output.actual) for side in sides)
+            actual = self._output.actual.to(low.dtype)
+            beyond = 0 if self._bound is None else self._bound.worst_case
+            excused = (actual >= low - beyond) & (actual <= high + beyond)
+        chosen = source.conditioned(position)
+        if chosen is not None and chosen.shape == excused.shape:
+            excused = excused | ~self._violated(_comparable(chosen, self._output.actual)).red
+        return excused
+
+    def _out_of_range(self) -> torch.Tensor:
+        """Where a step leaves the normal range of the working precision: beyond it anything may come, below it what
+        flushing to zero explains."""
+        source, bound, expected = self._output.evaluate(), self._bound, self._expected
+        none = torch.zeros_like(self._violations.red)
+        if source is None or bound is None or bound.exact:
+            return none
+        ranged = _comparable(source.in_range(self._output.position), self._output.actual)
+        if ranged.shape != none.shape:
+            return none
+        lost = torch.isfinite(expected) & ~torch.isfinite(ranged)
+        flushed = 2.0 * ((ranged - expected).abs() + self._output.arithmetic.compute.min_normal) * (ranged != expected)
+        return lost | ((self._output.actual.double() - expected).abs() <= bound.worst_case + flushed)
+
+    def _special(self) -> torch.Tensor:
+        """Elements of a wrong class that what is not finite in the arguments need not reach, or whose limit is given."""
+        source, position, found = self._output.evaluate(), self._output.position, self._violations
+        none = torch.zeros_like(found.red)
+        if source is None or self._bound is None or not bool(found.classes.any()):
+            return none
+        excused = torch.isnan(self._output.actual) & source.touched_by_special(position)
+        answer = source.beyond_special(position)
+        excused = excused | (~torch.isnan(answer) & ~self._violated(_comparable(answer, self._output.actual)).red)
+        return excused & found.classes
 
     def failure(self) -> Failure:
         """What rules see of this output; it has an element that is rejected."""
@@ -141,12 +302,23 @@ class _Comparison:
     def _violated(self, expected: torch.Tensor) -> Violations:
         output = self._output
         if self._bound is not None:
-            found = float_violations(output.actual, expected, self._bound, float_format(output.actual.dtype))
+            bound = self._bound if expected is self._expected else self._bound_around(expected)
+            found = float_violations(output.actual, expected, bound, float_format(output.actual.dtype))
             return strict_codes(found) if output.kind is Kind.QUANTIZE else found
+        return self._integer_violated(expected)
+
+    def _integer_violated(self, expected: torch.Tensor) -> Violations:
+        output, found = self._output, integer_violations(self._output.actual, expected, self._output.kind)
+        source = output.evaluate() if bool(found.over.any()) else None
+        ordered = None if source is None else source.order_behind(output.position)
+        if ordered is not None:
+            values, along, deviation = ordered
+            allowed = deviation_multiple(values.numel()) * deviation
+            return index_violations(output.actual, expected, values, along, allowed)
         axis = self._index_axis()
         if axis is not None and output.index_source is not None:
             return index_violations(output.actual, expected, output.index_source, axis)
-        return integer_violations(output.actual, expected, output.kind)
+        return found
 
     def _index_axis(self) -> int | None:
         output = self._output

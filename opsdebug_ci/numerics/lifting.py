@@ -44,6 +44,10 @@ _DRAWN_INTO = frozenset({"cauchy_", "exponential_", "log_normal_", "normal_", "u
 """Calls that fill their first argument with random numbers of its dtype."""
 
 
+_UNDECLARED_WRITES = {"native_batch_norm": (3, 4)}
+"""Arguments a call writes although its schema does not say so: running statistics."""
+
+
 class NodeObserver(Protocol):
     """Sees every ATen call of a lifted run, with its arguments as they were before, and may replace its result."""
 
@@ -80,12 +84,27 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
         wide = {name: tree_map(_lift_dtype, value) for name, value in (kwargs or {}).items()}
         if _writes(func):
             before = args if self._observer is None else _copied_where_written(func, args)
-            result = func(*tree_map(_lift_dtype, args), **wide)
-        else:
-            # A constant the reference holds in a working precision meets float64 arguments.
-            before = tree_map(_lift, args)
-            result = tree_map(_lift, func(*before, **wide))
+            written = tree_map(_lift_dtype, args)
+            result = func(*written, **wide)
+            if self._observer is None or isinstance(result, torch.Tensor):
+                return result if self._observer is None else self._observer(func, before, wide, result)
+            return self._observed_with_state(func, before, written, wide, result)
+        # A constant the reference holds in a working precision meets float64 arguments.
+        before = tree_map(_lift, args)
+        result = tree_map(_lift, func(*before, **wide))
         return result if self._observer is None else self._observer(func, before, wide, result)
+
+    def _observed_with_state(
+        self, func: Any, before: tuple[Any, ...], written: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> Any:
+        """A call that returns results and updates arguments besides (running statistics): these count as results too."""
+        results = result if isinstance(result, (tuple, list)) else ()
+        state = [v for v, w in zip(written, _written(func, written), strict=True) if w and isinstance(v, torch.Tensor)]
+        observed = self._observer(func, before, kwargs, (*results, *state)) if self._observer else ()
+        for value, seen in zip(state, observed[len(results) :], strict=True):
+            if seen is not value:
+                value.copy_(seen)
+        return type(result)(observed[: len(results)]) if results else result
 
 
 class ObservedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch types its metaclass hook partly
@@ -190,13 +209,19 @@ def _lift(value: Any) -> Any:
 
 
 def _writes(func: Any) -> bool:
-    return bool(func._schema.is_mutable)
+    return bool(func._schema.is_mutable) or func.overloadpacket.__name__ in _UNDECLARED_WRITES
+
+
+def _written(func: Any, args: tuple[Any, ...]) -> list[bool]:
+    """Which positional arguments the call writes."""
+    undeclared = _UNDECLARED_WRITES.get(func.overloadpacket.__name__, ())
+    declared = func._schema.arguments[: len(args)]
+    return [argument.is_write or position in undeclared for position, argument in enumerate(declared)]
 
 
 def _copied_where_written(func: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arguments as the observer should see them: an in-place call overwrites its own."""
-    written = [declared.is_write for declared in func._schema.arguments[: len(args)]]
     return tuple(
         value.clone() if overwritten and isinstance(value, torch.Tensor) else value
-        for value, overwritten in zip(args, written, strict=True)
+        for value, overwritten in zip(args, _written(func, args), strict=True)
     )

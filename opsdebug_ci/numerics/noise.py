@@ -14,14 +14,14 @@ but the terms come in no worse than a typical order.
 
 from __future__ import annotations
 
+import functools
 import math
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-
-from opsdebug_ci.numerics.draws import Draws
 
 FUNCTION_ULPS = 2.0
 """Roundings granted to one library function (exp, tanh, ...) on its argument and on its result.
@@ -57,6 +57,37 @@ class _SumErrors:
         return self.sizes[position]
 
 
+TABLE_LENGTH = 131_071
+"""Numbers drawn per seed: 2**17 - 1, a prime, so that no stride of a larger tensor meets the same number twice soon."""
+
+
+class Draws:
+    """Uniform numbers on [-1, 1], or their signs, all from one seed; windows into one table, so those of two calls overlap.
+
+    Errors of one computation only need to look unrelated to its values and to one another.
+    """
+
+    def __init__(self, seed: int, *, signs: bool, always: float | None = None) -> None:
+        """`always` is one number for every error."""
+        self._table = (
+            _table(seed, signs) if always is None else torch.full((2 * TABLE_LENGTH,), always, dtype=torch.float64)
+        )
+        self._places = random.Random(2 * seed + int(signs))  # noqa: S311 - reproducible, not secret
+
+    def window(self, device: torch.device) -> torch.Tensor:
+        """TABLE_LENGTH numbers, float64, from a place of their own."""
+        start = self._places.randrange(TABLE_LENGTH)
+        return self._table[start : start + TABLE_LENGTH].to(device)
+
+
+@functools.lru_cache(maxsize=8)
+def _table(seed: int, signs: bool) -> torch.Tensor:
+    """The table twice over, so that a window may start anywhere in it."""
+    drawn = torch.empty(TABLE_LENGTH, dtype=torch.float64, device="cpu")
+    drawn.uniform_(-1.0, 1.0, generator=torch.Generator("cpu").manual_seed(seed))
+    return (drawn.sign() if signs else drawn).repeat(2)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """Source of injected errors. `worst` chooses coherent worst-case amplitudes instead of statistical ones."""
@@ -76,47 +107,35 @@ class Noise:
     operand_roundoff: float = 0.0
     """u of the format the operands of a product are rounded to first; 0: they are used as they are."""
 
-    min_normal: float = 0.0
-    """Smallest normal number of the format of elementwise steps: below it an error shrinks no further (Higham, ASNA
-    2nd ed., eq. 2.8: its part eta is u * min_normal); 0: underflow is left out."""
+    exact_format: torch.dtype | None = None
+    """Steps whose result is a number of this format are exact and get no error; None: every step gets one, since
+    another right order of the same steps may round where this one does not."""
 
     _sums: _SumErrors = field(default_factory=_SumErrors, init=False)
-    """Sizes met so far; the one part that changes while the noise is used."""
 
     def restart(self) -> None:
         """Begin another run of the same computation: its sums meet the same errors' sizes in the same order."""
         self._sums.position = 0
 
-    def rounding(self, value: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
+    def rounding(self, value: torch.Tensor, roundings: float = 1.0, *, exact: bool = True) -> torch.Tensor:
         """`value` after `roundings` roundings: y * (1 + r*u*xi), xi uniform on [-1, 1] (random sign in the worst case).
 
-        `value`: float64 or complex128, any shape. NaN and infinities stay as they are.
+        `value`: float64 or complex128, any shape. NaN, infinities and zeros stay as they are. `exact`: the step may be.
         """
-        return self.magnitude(value, value, roundings)
+        return self._noisy(value, None, self._share(roundings), exact=exact)
 
     def function(self, function: Callable[[torch.Tensor], torch.Tensor], argument: torch.Tensor) -> torch.Tensor:
         """A library function in the working precision: both argument and result are rounded FUNCTION_ULPS times."""
-        return self.rounding(function(self.rounding(argument, FUNCTION_ULPS)), FUNCTION_ULPS)
+        result = function(self._noisy(argument, None, self._share(FUNCTION_ULPS), exact=False))
+        return self._noisy(result, None, self._share(FUNCTION_ULPS), exact=False)
 
     def magnitude(self, value: torch.Tensor, magnitude: torch.Tensor, roundings: float = 1.0) -> torch.Tensor:
         """`value` with the error of intermediate terms of size `magnitude` (>= |value| where terms cancel)."""
-        gain = roundings * (WORST_ROUNDINGS if self.worst else 1.0)
-        share = gain * self.unit_roundoff
-        return self._add(value, self._with_underflow(value, magnitude, share), share)
-
-    def _with_underflow(self, value: torch.Tensor, magnitude: torch.Tensor, share: float) -> torch.Tensor:
-        """`magnitude`, but at least the smallest normal number, unless that error would exceed the value itself.
-
-        So a zero stays zero, and nothing changes its sign for having underflowed.
-        """
-        if not self.min_normal or not share:
-            return magnitude
-        floor = value.abs().mul_(1.0 / share).clamp_max_(self.min_normal)
-        return torch.maximum(magnitude.abs(), floor, out=floor)
+        return self._noisy(value, magnitude, self._share(roundings))
 
     def operand(self, value: torch.Tensor) -> torch.Tensor:
         """An operand of a product after one rounding to the operand format."""
-        return self._add(value, value, self.operand_roundoff) if self.operand_roundoff else value
+        return self._noisy(value, None, self.operand_roundoff, exact=False) if self.operand_roundoff else value
 
     def total(
         self, total: torch.Tensor, terms: torch.Tensor | float, *, squares: Thunk, absolutes: Thunk
@@ -131,37 +150,59 @@ class Noise:
         """
         u = self.accumulator_roundoff
 
-        eta = self.unit_roundoff * self.min_normal  # of each product that underflows, unless all of them are zero
-
         def size() -> torch.Tensor:
-            spread = squares()
-            variance = _variance(total, spread, terms)
+            variance = _variance(total, squares(), terms)
             if self.worst:
                 worst = absolutes()
-                running = u * (worst + (terms * variance).sqrt())
-                return torch.fmin(worst * _gamma(terms, u), running) + worst.clamp_max(terms * eta)
-            # Uniform numbers on [-1, 1] have variance 1/3.
-            return (math.sqrt(3.0) * u) * variance.sqrt() + spread.sqrt().clamp_max(terms**0.5 * eta)
+                return torch.fmin(worst * _gamma(terms, u), u * (worst + (terms * variance).sqrt()))
+            return (math.sqrt(3.0) * u) * variance.sqrt()  # uniform numbers on [-1, 1] have variance 1/3
 
-        return self._add(total, self._sums.next(total.shape, size), 1.0)
+        return self._noisy(total, self._sums.next(total.shape, size), 1.0)
 
     def sum(self, terms: torch.Tensor, dims: list[int] | None, *, keepdim: bool) -> torch.Tensor:
         """Sum of `terms` over `dims` (all of them when None or empty) in the accumulator's precision."""
         axes = dims or list(range(terms.ndim))
+        total = terms.sum(axes, keepdim=keepdim)
+        if self.exact_format is not None and _sums_exactly(terms, self.accumulator_roundoff):
+            return total
         return self.total(
-            terms.sum(axes, keepdim=keepdim),
+            total,
             float(math.prod(terms.shape[axis] for axis in axes)),
             squares=lambda: terms.square().sum(axes, keepdim=keepdim),
             absolutes=lambda: terms.abs().sum(axes, keepdim=keepdim),
         )
 
-    def _add(self, value: torch.Tensor, size: torch.Tensor, gain: float) -> torch.Tensor:
-        """value + gain*size*xi, where that is finite."""
+    def _share(self, roundings: float) -> float:
+        return roundings * (WORST_ROUNDINGS if self.worst else 1.0) * self.unit_roundoff
+
+    def _noisy(
+        self, value: torch.Tensor, size: torch.Tensor | None, gain: float, *, exact: bool = True
+    ) -> torch.Tensor:
+        """value + gain*size*xi, or value*(1 + gain*xi) without a size; in blocks that stay in the processor's cache."""
         if value.is_complex():
             parts = torch.view_as_real(value)
-            return torch.view_as_complex(self._add(parts, size.abs().unsqueeze(-1).expand_as(parts), gain).contiguous())
-        finite = torch.nan_to_num(size, nan=0.0, posinf=0.0, neginf=0.0)
-        return torch.addcmul(value, finite, self.draws.shaped(value), value=gain)
+            sizes = (value if size is None else size).abs().unsqueeze(-1).expand_as(parts)
+            return torch.view_as_complex(self._noisy(parts, sizes, gain, exact=exact).contiguous())
+        flat, noise = value.reshape(-1), self.draws.window(value.device)
+        noise = noise * gain if size is not None else (noise * gain).add_(1.0)
+        sizes = None if size is None else size.expand(value.shape).reshape(-1)
+        noisy = torch.empty(value.shape, dtype=torch.float64, device=value.device)
+        out = noisy.view(-1)
+        for start in range(0, flat.numel(), TABLE_LENGTH):
+            here = slice(start, min(start + TABLE_LENGTH, flat.numel()))
+            window = noise[: here.stop - start]
+            if sizes is None:
+                torch.mul(flat[here], window, out=out[here])
+            else:
+                torch.addcmul(flat[here], sizes[here], window, out=out[here])
+        if exact and self.exact_format is not None:
+            return torch.where(value.to(self.exact_format) == value, value, noisy)
+        return noisy
+
+
+def _sums_exactly(terms: torch.Tensor, u: float) -> bool:
+    """Whether every order of summing `terms` is exact: whole numbers that add up to less than 1/u."""
+    return bool((terms == terms.round()).all()) and float(terms.abs().sum()) * u <= 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

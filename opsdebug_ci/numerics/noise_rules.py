@@ -8,6 +8,7 @@ NaN, +inf, -inf) of the exact one. Calls nobody here knows are run on rounded ar
 from __future__ import annotations
 
 import contextlib
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -63,7 +64,7 @@ def noisy_result(noise: Noise, func: Any, args: tuple[Any, ...], kwargs: dict[st
     noisy = _of_moduli(rule, call) if name in RULES and _has_complex(args) else rule(call)
     if isinstance(result, torch.Tensor):
         return _like(noisy, result)
-    return type(result)(_like(new, old) for new, old in zip(noisy, result, strict=True))
+    return type(result)([_like(new, old) for new, old in zip(noisy, result, strict=True)])
 
 
 def _has_complex(args: tuple[Any, ...]) -> bool:
@@ -110,10 +111,10 @@ def _rule_of(name: str, func: Any) -> Rule:
 
 
 def _like(noisy: Any, result: Any) -> Any:
-    """`noisy` where it kept the class of `result`, laid out like it, so that later views still hold."""
+    """`noisy` where it is finite, laid out like `result`, so that later views still hold."""
     if not _is_wide(result) or noisy is result:
         return result
-    if not bool(torch.isfinite(noisy.sum() + result.sum())):
+    if not math.isfinite(noisy.sum().abs().item()):
         noisy = torch.where(torch.isfinite(noisy) & torch.isfinite(result), noisy, result)
     if noisy.stride() == result.stride():
         return noisy
@@ -124,7 +125,13 @@ def _arithmetic(call: Call) -> torch.Tensor:
     """One rounding; x + alpha*y rounds its product as well unless alpha is 1."""
     if call.kwargs.get("alpha", 1) != 1:
         return _multiply_add(call)
-    return call.noise.rounding(call.result)
+    return call.noise.rounding(call.result, exact=all(_is_short(value) for value in call.args))
+
+
+def _is_short(value: Any) -> bool:
+    """Not a single number that float32 does not hold: a step in float32 rounds it first, so no result of it is exact."""
+    single = isinstance(value, float) or (isinstance(value, torch.Tensor) and value.ndim == 0 and _is_wide(value))
+    return not single or float(value) == torch.tensor(float(value), dtype=torch.float32).item()
 
 
 def _multiply_add(call: Call) -> torch.Tensor:
@@ -208,6 +215,7 @@ RULES: dict[str, Rule] = {
     "linalg_vector_norm": norm_noise.noisy_vector_norm,
     "native_layer_norm": norm_noise.noisy_layer_norm,
     "native_group_norm": norm_noise.noisy_group_norm,
+    "native_batch_norm": norm_noise.noisy_batch_norm,
     "_softmax": norm_noise.noisy_softmax,
     "_safe_softmax": norm_noise.noisy_softmax,
     "_log_softmax": norm_noise.noisy_log_softmax,

@@ -62,13 +62,53 @@ def noisy_group_norm(call: Call) -> Any:
     return (shifted, *call.result[1:])
 
 
+def noisy_batch_norm(call: Call) -> Any:
+    """Moments over all axes but the channels, or the running ones; these are updated in two more steps each."""
+    x, weight, bias, running_mean, running_var, training, momentum, eps = call.args[:8]
+    if x.numel() == 0:
+        return call.result
+    noise, axes, per_channel = call.noise, [0, *range(2, x.ndim)], [1, -1, *([1] * (x.ndim - 2))]
+    if training:
+        mean, variance = _moments(noise, x, axes, 0.0)
+    else:
+        mean, variance = (stat.double().reshape(per_channel) for stat in (running_mean, running_var))
+    scale = noise.function(torch.rsqrt, noise.rounding(variance + eps))
+    normal = noise.rounding(noise.rounding(x - mean) * scale)
+    for factor, combine in ((weight, torch.mul), (bias, torch.add)):
+        if factor is not None:
+            normal = noise.rounding(combine(normal, factor.reshape(per_channel)))
+    state = call.result[3:]
+    if training and len(state) == 2:
+        count = x.numel() / x.shape[1]
+        unbiased = noise.rounding(variance * (count / max(count - 1.0, 1.0)))
+        state = tuple(
+            noise.magnitude(new, new.abs() + old.abs()) + momentum * (seen.reshape(new.shape) - exact)
+            for new, old, seen, exact in zip(
+                state,
+                (running_mean, running_var),
+                (mean, unbiased),
+                (x.mean(axes), x.var(axes, correction=1 if count > 1 else 0)),
+                strict=True,
+            )
+        )
+    return (normal, *call.result[1:3], *state)
+
+
 def noisy_softmax(call: Call) -> Any:
-    """exp(x - max) / sum."""
+    """exp(x - max) / sum, without taking it apart: the relative error of an element is that of its exponential, whose
+    argument x - max is rounded 1 + FUNCTION_ULPS times, of the sum, and of two more steps."""
     x, dim = call.args[:2]
     if x.numel() == 0 or x.ndim == 0:
         return call.result
-    _, exponentials, total = _exponentials(call.noise, x, [dim])
-    return call.noise.rounding(exponentials / total)
+    noise, weights = call.noise, call.result
+    together = math.hypot(1.0, FUNCTION_ULPS)  # of errors that do not know of each other
+    distance = (x - x.amax(dim, keepdim=True)).mul_(-together).add_(together)
+    ones = torch.ones_like(x.select(dim, 0).unsqueeze(dim))
+    total = noise.total(
+        ones, float(x.shape[dim]), squares=lambda: weights.square().sum(dim, keepdim=True), absolutes=lambda: ones
+    )
+    # A weight of zero stays zero however far away it is; infinities times it would not.
+    return noise.magnitude(weights * total, distance.mul_(weights).masked_fill_(weights == 0, 0.0))
 
 
 def noisy_log_softmax(call: Call) -> Any:

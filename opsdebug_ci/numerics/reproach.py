@@ -46,6 +46,11 @@ class Reproach:
     worse_slices: int
     """Elements in slices far worse than the framework."""
 
+    @property
+    def flagged(self) -> bool:
+        """Misrounding is a flag."""
+        return self.misrounding is not None and self.misrounding.flagged
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:

@@ -1,29 +1,32 @@
-"""How far correct evaluations of a reference can lie apart: measured by running it with injected rounding errors.
+"""Evaluations of a reference that are as right as its own: with rounding errors injected, with a decision taken the other
+way, in the range of the working precision, without what is not finite.
 
-Decides the operator's own share of the tolerance, per element, for any composition of torch calls. Deliberately knows
-nothing of the operator under test: only its references and the precision it promises to work in.
+From them come the operator's own share of the tolerance, per element, and the answers that are accepted besides the
+reference's. Each is run when it is first asked for: most outputs are settled by one noisy run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import torch
 
 from opsdebug_ci.model.dtype import FloatFormat
-from opsdebug_ci.numerics.draws import Draws
+from opsdebug_ci.numerics.decisions import Decision, Decisions, decides
 from opsdebug_ci.numerics.lifting import NodeObserver
-from opsdebug_ci.numerics.noise import Noise
-from opsdebug_ci.numerics.noise_rules import noisy_result
+from opsdebug_ci.numerics.noise import Draws, Noise
+from opsdebug_ci.numerics.noise_rules import EXACT, noisy_result
 
-SAMPLES = 8
-"""Noisy runs per mode on small tensors."""
+LEVELS = (1, 2, 4, 8)
+"""Noisy runs after which an output is looked at again: as long as an element is beyond the tolerance, the next."""
 
-SAMPLES_LARGE = 4
-"""Noisy runs per mode above LARGE_ELEMENTS, where one run is dear and neighbours inform each other."""
+LEVELS_LARGE = (1, 2, 4)
+"""The same above LARGE_ELEMENTS, where one run is dear and neighbours inform each other."""
 
 LARGE_ELEMENTS = 1 << 18
 """Elements per output above which fewer samples are drawn."""
@@ -32,13 +35,15 @@ POOLED_SHARE = 0.5
 """An element's spread is at least this share of the median relative spread of its output.
 
 With 8 samples a standard deviation is underestimated by more than 0.4 with probability 0.4 % (chi-square, 8 degrees of
-freedom); the pooled floor removes those holes.
+freedom); with one sample by more than 0.4 in a third of all elements. The pooled floor removes those holes, and makes
+one sample enough where the whole output lies within it.
 """
-
 
 POOLED_ELEMENTS = 1 << 12
 """About this many elements, evenly spaced, give the median of a larger output."""
 
+FLIPS = 8
+"""Runs in which decisions fall either way: two with all errors of one sign, the others with random signs."""
 
 HANDED_ON = frozenset({"alias", "clone", "detach", "lift_fresh", "lift_fresh_copy", "view", "_to_copy", "_unsafe_view"})
 """Calls made for any reference, numpy ones included; they say nothing about its steps."""
@@ -46,13 +51,19 @@ HANDED_ON = frozenset({"alias", "clone", "detach", "lift_fresh", "lift_fresh_cop
 ENTRIES = frozenset({"lift_fresh", "lift_fresh_copy"})
 """Calls through which arrays made outside torch enter. One as large as an argument or output was computed there."""
 
+INDEPENDENT = 1e-12
+"""Relative difference of two float64 evaluations up to which they are the same: some thousand roundings."""
+
+SELECTIONS = frozenset({"where", "masked_fill", "tril", "triu"})
+"""Calls that leave out elements of an argument."""
+
+Change = Callable[[torch.Tensor], torch.Tensor]
+
 
 class ReferenceRun(Protocol):
     """Runs the reference in float64 on `change`d floating arguments, watched by `observer`; returns its outputs."""
 
-    def __call__(
-        self, change: Callable[[torch.Tensor], torch.Tensor] | None, observer: NodeObserver | None
-    ) -> list[torch.Tensor]: ...
+    def __call__(self, change: Change | None, observer: NodeObserver | None) -> list[torch.Tensor]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +93,8 @@ class Spread:
     deviation: torch.Tensor
     """Standard deviation over runs with errors of the size a good kernel makes."""
 
-    worst: torch.Tensor
-    """Largest deviation over runs with coherent worst-case errors."""
+    worst: torch.Tensor | None
+    """Largest deviation over runs with coherent worst-case errors; None where nobody has asked yet."""
 
     operand: torch.Tensor | None
     """Standard deviation when operands of products are rounded as well; None where that is not forgiven."""
@@ -93,113 +104,242 @@ class Spread:
     intermediates does; None where nothing is narrower than the steps, or the kind is declared."""
 
 
-def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
-    """Spread of every output of `run`.
+class Evaluations:
+    """Evaluations of one reference on one set of arguments.
 
-    The noiseless run is the centre. Elements that are not finite there, or in a noisy run, contribute nothing: classes
-    are compared separately. A reference whose steps do not show (numpy inside) is noised at its arguments as well,
-    and its deviation is scaled by the square root of the terms each output element depends on; at worst by the root of
-    every element there is, since nobody can see whether the steps are a sum.
+    The first run is the centre. Decisions (comparisons, roundings to whole numbers, orders) are those of the centre in
+    every noisy run, so that a spread is that of the steps and never of a jump; what a jump permits is `either_side`.
+    A reference whose steps do not show (numpy inside) is noised at its arguments as well, and its deviation is scaled
+    by the square root of the terms each output depends on; at worst by the root of every element there is, since nobody
+    can see whether the steps are a sum.
     """
-    sizes: list[int] = [1]
-    centre = run(lambda value: _noted(value, sizes), None)
-    elements = frozenset(size for size in (*sizes, *(output.numel() for output in centre)) if size > 1)
-    sampler = _Sampler(run=run, centre=centre, arithmetic=arithmetic, sizes=elements)
-    statistical = sampler.sample(worst=False)
-    visible = statistical.visible
-    coherent = sampler.sample(worst=True, opaque=not visible)
-    if not visible:
-        statistical = sampler.sample(worst=False, opaque=True)
-    rounded = sampler.sample(worst=False, operand=arithmetic.operand) if arithmetic.operand else None
-    low = _sampled_low(sampler, opaque=not visible)
-    spreads = []
-    for position, output in enumerate(centre):
-        terms = 1.0 if visible else max(1.0, max(sizes) / max(1, output.numel()))
-        hidden = 1.0 if visible else max(terms, math.sqrt(max(sizes)))
-        spreads.append(
-            Spread(
-                deviation=_pooled(statistical.deviation(position) * math.sqrt(terms), output),
-                worst=_pooled(coherent.largest[position] * hidden, output),
-                operand=None if rounded is None else _pooled(rounded.deviation(position), output),
-                low=None if low is None else _pooled(low.deviation(position), output),
-            )
+
+    def __init__(self, run: ReferenceRun, arithmetic: Arithmetic, observer: NodeObserver | None = None) -> None:
+        self._run, self._arithmetic = run, arithmetic
+        sizes: list[int] = [1]
+        watch = _Centre(observer)
+        self.centre = run(lambda value: _noted(value, sizes), watch)
+        """The outputs without noise."""
+        elements = {size for size in (*sizes, *(output.numel() for output in self.centre)) if size > 1}
+        self._visible = not elements or (watch.steps > 0 and not watch.entered & elements)
+        self._largest_argument = max(sizes)
+        self._decisions = watch.decisions
+        self._statistical = _Samples(self.centre)
+        self._further: tuple[_Samples, _Samples | None, _Samples | None] | None = None
+        self._noise: Noise | None = None
+        self._cached: dict[str, list[torch.Tensor]] = {}
+        self._has_special = False
+        largest = max((output.numel() for output in self.centre), default=0)
+        self.levels = LEVELS if largest <= LARGE_ELEMENTS else LEVELS_LARGE
+        """Numbers of noisy runs a spread may rest on."""
+
+    def spread(self, position: int, samples: int | None = None) -> Spread:
+        """Spread of output `position` from `samples` noisy runs; without a number from all there are, the worst case and
+        what an open kind forgives included. An element that is finite without noise and not with it has lost all its
+        digits; one that is not finite without contributes nothing."""
+        full = samples is None
+        if full and self._further is None:
+            self._further = self._sample_further()
+        self._sample_statistical(self.levels[-1] if samples is None else samples)
+        output = self.centre[position]
+        terms = 1.0 if self._visible else max(1.0, self._largest_argument / max(1, output.numel()))
+        hidden = 1.0 if self._visible else max(terms, math.sqrt(self._largest_argument))
+        deviation = _pooled(self._statistical.deviation(position) * math.sqrt(terms), output)
+        if not full or self._further is None:
+            return Spread(deviation=deviation, worst=None, operand=None)
+        worst, operand, low = self._further
+        return Spread(
+            deviation=deviation,
+            worst=_pooled(worst.largest[position] * hidden, output),
+            operand=None if operand is None else _pooled(operand.deviation(position), output),
+            low=None if low is None else _pooled(low.deviation(position), output),
         )
-    return spreads
 
+    def either_side(self, position: int) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Smallest and largest answer where decisions whose argument lies within its own error of the border fall either
+        way; None for a reference that decides nothing. Exact steps have no error, so what they decide is decided."""
+        if not self._decisions:
+            return None
+        if "low" not in self._cached:
+            self._cached["low"], self._cached["high"] = self._flipped()
+        return self._cached["low"][position], self._cached["high"][position]
 
-def _sampled_low(sampler: _Sampler, *, opaque: bool) -> _Samples | None:
-    """Runs with everything in the operand format, where one is forgiven and narrower than the steps."""
-    narrow, arithmetic = sampler.arithmetic.operand, sampler.arithmetic
-    if narrow is None or narrow.precision >= arithmetic.compute.precision:
-        return None
-    below = replace(sampler, arithmetic=replace(arithmetic, compute=narrow, accumulate=narrow))
-    return below.sample(worst=False, opaque=opaque)
+    def in_range(self, position: int) -> torch.Tensor:
+        """The answer where every step below the normal range of the working precision is zero, beyond it infinite."""
+        return self._once("range", None, _InRange(self._arithmetic.compute))[position]
 
+    def beyond_special(self, position: int) -> torch.Tensor:
+        """The answer that what is not finite in the arguments leaves: the limit as they approach their infinities, where it
+        is the same whatever finite values stand for their NaN. Infinite where it grows with them; NaN where there is none.
 
-@dataclass(slots=True, kw_only=True)
-class _Samples:
-    """Differences from the centre over noisy runs, folded per output."""
+        So an element that depends on none of them (a masked position) has the value of any evaluation that does not
+        touch them, and an element that a NaN reaches has no answer but NaN.
+        """
+        near, far, small = (
+            self._once(f"special {nan} {infinity}", partial(_substituted, nan=nan, infinity=infinity))[
+                position
+            ].double()
+            for nan, infinity in ((8.0, 1e30), (-8.0, 1e33), (0.3, 1e33))
+        )
+        settled = (far - small).abs() <= INDEPENDENT * far.abs()
+        limit = settled & ((far - near).abs() <= INDEPENDENT * far.abs())
+        grows = settled & (far.abs() > 1e2 * near.abs()) & (near.abs() > 1e20) & (far.sign() == near.sign())
+        return torch.where(limit, far, torch.where(grows, far.sign() * math.inf, math.nan))
 
-    roots: list[torch.Tensor]
-    """Roots of the sums of squares; folded with hypot, since squares of large differences overflow."""
+    def touched_by_special(self, position: int) -> torch.Tensor:
+        """Elements that some evaluation lets what is not finite in the arguments reach: NaN in its place spreads through
+        every step, what a mask takes out included. Negative infinities alone are masks, which are meant."""
+        found: list[bool] = []
 
-    largest: list[torch.Tensor]
-    """Largest absolute ones."""
+        def poisoned(value: torch.Tensor) -> torch.Tensor:
+            found.append(bool((torch.isnan(value) | (value == math.inf)).any()))
+            return torch.where(torch.isfinite(value), value, math.nan)
 
-    count: int = 0
-    """Runs so far."""
+        spreading = self._once("touched", poisoned, _spread_nan)[position]
+        return (
+            torch.isnan(spreading) if self._special_arguments(found) else torch.zeros_like(spreading, dtype=torch.bool)
+        )
 
-    visible: bool = False
-    """The steps of the reference show."""
+    def _special_arguments(self, found: list[bool]) -> bool:
+        if found:
+            self._has_special = any(found)
+        return self._has_special
 
-    def add(self, differences: list[torch.Tensor]) -> None:
-        self.count += 1
-        for roots, largest, difference in zip(self.roots, self.largest, differences, strict=True):
-            torch.hypot(roots, difference, out=roots)
-            torch.maximum(largest, difference.abs_(), out=largest)
+    def order_behind(self, position: int) -> tuple[torch.Tensor, int, torch.Tensor] | None:
+        """Of an index output: the values it orders, their axis, and their deviation; None where no order made it, or a
+        stable one, whose ties are specified."""
+        decision = self._deciding(position)
+        if decision is None or decision.stable:
+            return None
+        self._sample_statistical(self.levels[-1])
+        return decision.source, decision.axis, decision.deviation()
 
-    def deviation(self, position: int) -> torch.Tensor:
-        return self.roots[position] / math.sqrt(self.count)
+    def given(self, position: int, indices: torch.Tensor) -> None:
+        """Take output `position` for decided as `indices`: the other outputs of `conditioned` follow from it."""
+        decision = self._deciding(position)
+        if decision is not None and decision.chosen is None:
+            decision.chosen = indices.to(decision.index.dtype)
+            self._cached.pop("conditioned", None)
 
+    def conditioned(self, position: int) -> torch.Tensor | None:
+        """The answer that follows from the operator's own valid choices; None where none differ from the centre's."""
+        if all(decision.chosen is None for decision in self._decisions):
+            return None
+        return self._once("conditioned", None, Decisions(self._decisions))[position]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sampler:
-    """Runs the reference with noise."""
+    def _deciding(self, position: int) -> Decision | None:
+        output = self.centre[position]
+        if output.is_floating_point():
+            return None
+        fitting = (d for d in reversed(self._decisions) if d.orders and d.index.shape == output.shape)
+        return next((d for d in fitting if torch.equal(d.index.to(output.dtype), output)), None)
 
-    run: ReferenceRun
-    """The reference, to be run again."""
+    def _once(self, name: str, change: Change | None, observer: NodeObserver | None = None) -> list[torch.Tensor]:
+        if name not in self._cached:
+            outputs = self._run(change, observer or Decisions(()))
+            shaped = [o if o.shape == c.shape else torch.full_like(c.double(), math.nan)
+                      for o, c in zip(outputs, self.centre, strict=True)]  # fmt: skip
+            self._cached[name] = shaped
+        return self._cached[name]
 
-    centre: list[torch.Tensor]
-    """What it answers without noise."""
+    def _sample_statistical(self, count: int) -> None:
+        if self._noise is None:
+            self._noise = self._make_noise(worst=False)
+        while self._statistical.count < count:
+            self._sample_into(self._statistical, self._noise)
 
-    arithmetic: Arithmetic
-    """Whose rounding the noise imitates."""
+    def _sample_further(self) -> tuple[_Samples, _Samples | None, _Samples | None]:
+        worst, count, narrow = _Samples(self.centre), self.levels[-1], self._arithmetic.operand
+        noise = self._make_noise(worst=True)
+        for _ in range(count):
+            self._sample_into(worst, noise)
+        operand = low = None
+        if narrow is not None:
+            operand, noise = _Samples(self.centre), self._make_noise(worst=False, operand=narrow)
+            for _ in range(count):
+                self._sample_into(operand, noise)
+            if narrow.precision < self._arithmetic.compute.precision:
+                below = replace(self._arithmetic, compute=narrow, accumulate=narrow)
+                low, noise = _Samples(self.centre), self._make_noise(worst=False, arithmetic=below)
+                for _ in range(count):
+                    self._sample_into(low, noise)
+        return worst, operand, low
 
-    sizes: frozenset[int]
-    """Elements of each argument and output, those of single elements left out."""
-
-    def sample(self, *, worst: bool, opaque: bool = False, operand: FloatFormat | None = None) -> _Samples:
-        roundings = [fmt.unit_roundoff for fmt in (operand, self.arithmetic.declared_operand) if fmt is not None]
-        noise = Noise(
-            unit_roundoff=self.arithmetic.compute.unit_roundoff,
-            min_normal=self.arithmetic.compute.min_normal,
-            accumulator_roundoff=self.arithmetic.accumulate.unit_roundoff,
-            draws=Draws(self.arithmetic.seed, signs=worst),
+    def _make_noise(
+        self, *, worst: bool, operand: FloatFormat | None = None, arithmetic: Arithmetic | None = None
+    ) -> Noise:
+        used = arithmetic or self._arithmetic
+        roundings = [fmt.unit_roundoff for fmt in (operand, used.declared_operand) if fmt is not None]
+        return Noise(
+            unit_roundoff=used.compute.unit_roundoff,
+            accumulator_roundoff=used.accumulate.unit_roundoff,
+            draws=Draws(used.seed, signs=worst),
             worst=worst,
             operand_roundoff=max(roundings, default=0.0),
         )
-        observer = _Injector(noise)
-        elements = max((output.numel() for output in self.centre), default=0)
-        samples = _Samples(roots=self._zeros(), largest=self._zeros())
-        for _ in range(SAMPLES if elements <= LARGE_ELEMENTS else SAMPLES_LARGE):
-            noise.restart()
-            outputs = self.run(noise.rounding if opaque else None, observer)
-            samples.add([_difference(a, b) for a, b in zip(outputs, self.centre, strict=True)])
-        samples.visible = elements == 0 or (observer.steps > 0 and not observer.entered & self.sizes)
-        return samples
 
-    def _zeros(self) -> list[torch.Tensor]:
-        return [torch.zeros(output.shape, dtype=torch.float64, device=output.device) for output in self.centre]
+    def _sample_into(self, samples: _Samples, noise: Noise) -> None:
+        noise.restart()
+        change = None if self._visible else noise.rounding
+        decisions = Decisions(self._decisions, note=samples is self._statistical)
+        samples.add(self._run(change, _Injector(noise, decisions)))
+
+    def _flipped(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        low = [output.clone() for output in self.centre]
+        high = [output.clone() for output in self.centre]
+        used = self._arithmetic
+        exact = torch.float32 if used.compute.name == "float32" else None
+        for number in range(FLIPS):
+            noise = Noise(
+                unit_roundoff=used.compute.unit_roundoff,
+                accumulator_roundoff=used.accumulate.unit_roundoff,
+                draws=Draws(used.seed + number, signs=True, always=(1.0, -1.0)[number] if number < 2 else None),
+                worst=True,
+                exact_format=exact,
+            )
+            outputs = self._run(
+                None if self._visible else noise.rounding, _Injector(noise, Decisions((), ties=used.seed + number))
+            )
+            for least, most, output in zip(low, high, outputs, strict=True):
+                if output.shape == least.shape:
+                    torch.fmin(least, output, out=least)
+                    torch.fmax(most, output, out=most)
+        return low, high
+
+
+class _Samples:
+    """Differences from the centre over noisy runs, folded per output."""
+
+    def __init__(self, centre: list[torch.Tensor]) -> None:
+        self._centre = centre
+        self._roots = [torch.zeros(output.shape, dtype=torch.float64, device=output.device) for output in centre]
+        self.largest = [torch.zeros_like(root) for root in self._roots]
+        """Largest absolute differences."""
+        self.count = 0
+
+    def add(self, outputs: list[torch.Tensor]) -> None:
+        self.count += 1
+        for roots, largest, output, centre in zip(self._roots, self.largest, outputs, self._centre, strict=True):
+            if not centre.is_floating_point() or output.shape != centre.shape:
+                continue
+            difference = (output.double() - centre.double()).abs_()
+            if not math.isfinite(difference.sum().item()):
+                lost = torch.nan_to_num(centre.abs().double(), nan=0.0, posinf=0.0)
+                difference = torch.where(torch.isfinite(difference), difference, lost)
+            torch.maximum(largest, difference, out=largest)
+            if self.count == 1:
+                roots.copy_(difference)
+            else:
+                torch.hypot(roots, difference, out=roots)  # squares of large differences overflow
+
+    def deviation(self, position: int) -> torch.Tensor:
+        return self._roots[position] / math.sqrt(self.count)
+
+
+def measure_spread(run: ReferenceRun, arithmetic: Arithmetic) -> list[Spread]:
+    """Spread of every output of `run`, from all the noisy runs there are."""
+    evaluations = Evaluations(run, arithmetic)
+    return [evaluations.spread(position) for position in range(len(evaluations.centre))]
 
 
 def _noted(value: torch.Tensor, sizes: list[int]) -> torch.Tensor:
@@ -207,34 +347,88 @@ def _noted(value: torch.Tensor, sizes: list[int]) -> torch.Tensor:
     return value
 
 
-class _Injector:
-    """Node observer that replaces every result by a noisy one."""
+class _Centre:
+    """Node observer of the undisturbed run: counts steps, keeps decisions, and shows every call to another observer."""
 
-    def __init__(self, noise: Noise) -> None:
-        self._noise = noise
+    def __init__(self, observer: NodeObserver | None) -> None:
+        self._observer = observer
         self.steps = 0
         """Calls that compute or select, rather than hand a tensor on."""
         self.entered: set[int] = set()
         """Elements of each tensor that came from outside torch."""
+        self.decisions: list[Decision] = []
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         name = func.overloadpacket.__name__
         self.steps += name not in HANDED_ON
         if name in ENTRIES and isinstance(result, torch.Tensor):
             self.entered.add(result.numel())
+        if decides(func, args, kwargs, result):
+            self.decisions.append(Decision(func, args, kwargs, result))
+        return result if self._observer is None else self._observer(func, args, kwargs, result)
+
+
+class _Injector:
+    """Node observer that replaces every result by a noisy one, and decisions as `decisions` says."""
+
+    def __init__(self, noise: Noise, decisions: Decisions) -> None:
+        self._noise, self._decisions = noise, decisions
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        decided = self._decisions(func, args, kwargs, result)
+        if decided is not result:
+            return decided
         noisy = noisy_result(self._noise, func, args, kwargs, result)
-        if noisy is result:
-            return result
-        if func._schema.is_mutable and isinstance(result, torch.Tensor):
+        if noisy is not result and func._schema.is_mutable and isinstance(result, torch.Tensor):
             return result.copy_(noisy)
         return noisy
 
 
-def _difference(sample: torch.Tensor, centre: torch.Tensor) -> torch.Tensor:
-    """sample - centre, a fresh tensor; 0 where that is not finite, and for integers."""
-    if not centre.is_floating_point() or sample.shape != centre.shape:
-        return torch.zeros(centre.shape, dtype=torch.float64, device=centre.device)
-    return torch.nan_to_num_(sample.double() - centre.double(), nan=0.0, posinf=0.0, neginf=0.0)
+class _InRange:
+    """Node observer that keeps every computed result within the range of a format: infinite beyond it, zero below its
+    normals. Calls that only move or select numbers compute none."""
+
+    def __init__(self, fmt: FloatFormat) -> None:
+        self._format = fmt
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        if func.overloadpacket.__name__.removesuffix("_") in EXACT:
+            return result
+        if isinstance(result, (tuple, list)):
+            return type(result)([self._kept(func, each) for each in result])
+        return self._kept(func, result)
+
+    def _kept(self, func: Any, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor) or value.dtype is not torch.float64 or value.numel() == 0:
+            return value
+        size = value.abs()
+        kept = torch.where(size > self._format.max_finite, value.sign() * math.inf, value)
+        kept = torch.where(size < self._format.min_normal, value * 0.0, kept)
+        kept = torch.where(torch.isnan(value), value, kept)
+        return value.copy_(kept) if func._schema.is_mutable else kept
+
+
+def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    """Node observer by which selections do not stop a NaN: one of an argument of the result's shape is one of the result."""
+    if func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS or not isinstance(result, torch.Tensor):
+        return result
+    stopped = torch.zeros_like(result, dtype=torch.bool)
+    for value in args:
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            with contextlib.suppress(RuntimeError):
+                stopped |= torch.isnan(value).expand(result.shape)
+    kept = torch.where(stopped, math.nan, result)
+    return result.copy_(kept) if func._schema.is_mutable else kept
+
+
+def _substituted(value: torch.Tensor, nan: float, infinity: float) -> torch.Tensor:
+    """`value` with `nan` times its largest finite number for NaN, and `infinity` of their sign for infinities."""
+    finite = torch.isfinite(value)
+    if bool(finite.all()):
+        return value
+    largest = float(value[finite].abs().max()) if bool(finite.any()) else 0.0
+    replaced = torch.where(torch.isinf(value), value.sign() * infinity, value)
+    return torch.where(torch.isnan(value), nan * (largest or 1.0), replaced)
 
 
 def _pooled(spread: torch.Tensor, output: torch.Tensor) -> torch.Tensor:

@@ -217,14 +217,21 @@ def strict_codes(found: Violations) -> Violations:
     return found if rare else replace(found, red=found.over)
 
 
-def index_violations(actual: torch.Tensor, expected: torch.Tensor, source: torch.Tensor, axis: int) -> Violations:
+def index_violations(
+    actual: torch.Tensor,
+    expected: torch.Tensor,
+    source: torch.Tensor,
+    axis: int | None,
+    allowed: torch.Tensor | None = None,
+) -> Violations:
     """Compare indices by the values they point at: ties may be broken either way.
 
     Args:
         actual: indices into `source` along `axis`; shaped like `source` with another length there, or without it.
         expected: the reference's indices, same shape.
         source: the values pointed into.
-        axis: axis of `source`.
+        axis: axis of `source`; None counts its elements in C order.
+        allowed: how far each of them may be off, where they are computed; equal ones only without.
 
     An index out of range, or one used twice where the reference uses none twice, is red. NaN equals NaN. Where the
     reference itself points nowhere (-1 for "none"), the same index is wanted. A single index into a tensor of more
@@ -233,14 +240,19 @@ def index_violations(actual: torch.Tensor, expected: torch.Tensor, source: torch
     got, wanted = actual.to(torch.int64), expected.to(torch.int64)
     if source.is_floating_point():
         source = source.double()  # torch does not gather 8-bit floats
-    if got.ndim == 0 and source.ndim != 1:
+    if axis is None or (got.ndim == 0 and source.ndim != 1):
         source, axis = source.flatten(), 0
+        allowed = None if allowed is None else allowed.flatten()
     squeezed = got.ndim == source.ndim - 1
     if squeezed:
         got, wanted = got.unsqueeze(axis), wanted.unsqueeze(axis)
     values, inside = _pointed_at(got, source, axis)
     reference, somewhere = _pointed_at(wanted, source, axis)
-    same = inside & somewhere & ((values == reference) | (_is_nan(values) & _is_nan(reference)))
+    close = values == reference
+    if allowed is not None:
+        near = _pointed_at(got, allowed, axis)[0] + _pointed_at(wanted, allowed, axis)[0]
+        close = close | ((values - reference).abs() <= near)
+    same = inside & somewhere & (close | (_is_nan(values) & _is_nan(reference)))
     bad = ~(same | (got == wanted)) | (_repeated(got, axis) & ~_repeated(wanted, axis))
     bad = bad.squeeze(axis) if squeezed else bad
     return Violations(over=bad, red=bad, classes=torch.zeros_like(bad), worst=_first(bad))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.case import Case
@@ -28,6 +28,7 @@ from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.regions import located
+from opsdebug_ci.numerics.spread import Spread
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.differences import observe
@@ -206,9 +207,14 @@ class _CaseRun:
         answers = references.ask(which or self.request.case.checks, arithmetic)
         if self.request.case.direction is not Direction.FORWARD and names and answers.outputs:
             centre = next(iter(answers.outputs.values()))
-            spreads = floored(answers.spreads, centre, arithmetic.compute.unit_roundoff)
-            freedom = undetermined(references.on, self.arguments, names, self.request.case.seed)
-            answers.spreads = waived(spreads, freedom)
+            freedom = cache(lambda: undetermined(references.on, self.arguments, names, self.request.case.seed))
+
+            def adjust(position: int, spread: Spread, last: bool) -> Spread:
+                wide = floored(spread, centre[position], arithmetic.compute.unit_roundoff)
+                free = freedom() if last else None
+                return wide if free is None else waived(wide, free[position])
+
+            answers.adjust = lambda position: partial(adjust, position)
         return answers
 
     def _compared(

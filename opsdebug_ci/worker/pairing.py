@@ -12,6 +12,7 @@ import torch
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.vocabulary import Kind
 from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.comparison import offer_choices
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arithmetic import arithmetic_of
 from opsdebug_ci.worker.launch_reading import Outputs
@@ -48,7 +49,10 @@ def beside(
                 actual=actual,
                 references={which: each[position] for which, each in answers.outputs.items()},
                 derived_precise=derived,
-                spread=answers.spreads[position] if answers.spreads else None,
+                spread=None,
+                evaluate=answers.evaluate,
+                position=position,
+                adjust=answers.adjust(position),
                 arithmetic=arithmetic_of(declared, case),
                 contract=operator.contract,
                 index_source=source if kind is Kind.INDEX else None,
@@ -57,6 +61,7 @@ def beside(
                 dims=case.dims,
             )
         )
+    offer_choices(compared)
     return compared
 
 

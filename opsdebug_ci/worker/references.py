@@ -18,7 +18,7 @@ from opsdebug_ci.model.observation import ReferenceReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.formats import float_format
 from opsdebug_ci.numerics.lifting import NodeObserver, ObservedMode, call_lifted, widen
-from opsdebug_ci.numerics.spread import Arithmetic, ReferenceRun, Spread, measure_spread
+from opsdebug_ci.numerics.spread import Arithmetic, Evaluations, ReferenceRun, Spread
 from opsdebug_ci.operators import Arguments, Operator, positional_outputs
 from opsdebug_ci.worker.exceptions import text_of
 from opsdebug_ci.worker.isolation import isolated
@@ -43,27 +43,11 @@ class ReferenceAnswers:
     exact: bool = False
     """The torch reference is one call that rounds nothing, so that an open kind is `exact`."""
 
-    spreads: list[Spread] | None = None
-    """Spread of correct evaluations per output; None where no output needs it."""
+    evaluate: Callable[[], Evaluations | None] = lambda: None
+    """Other evaluations of the reference, made when first asked for; None where none can be."""
 
-
-class NotLiftable(Exception):  # noqa: N818 - a fact about a reference, not an error of ours
-    """The reference does not run in float64; `__cause__` says why."""
-
-
-class _Liftable:
-    """A lifted reference whose undisturbed runs may fail, and say so."""
-
-    def __init__(self, run: ReferenceRun) -> None:
-        self._run = run
-
-    def __call__(self, change: Callable[[torch.Tensor], torch.Tensor] | None, observer: NodeObserver | None) -> Tensors:
-        try:
-            return self._run(change, observer)
-        except BaseException as error:  # a reference may exit here although it does not at its own precision
-            if observer is not None:
-                raise
-            raise NotLiftable from error
+    adjust: Callable[[int], Callable[[Spread, bool], Spread]] = lambda _: lambda spread, _: spread
+    """Per output: what widens its spread; told whether it is the last that can be had."""
 
 
 class References:
@@ -74,6 +58,8 @@ class References:
         self._arguments = arguments
         self._enter = enter
         self._seed = seed
+        self._recorder = FunctionRecorder()
+        self._lifted_torch: Evaluations | None = None
 
     def ask(self, which: tuple[ReferenceKind, ...], arithmetic: Arithmetic) -> ReferenceAnswers:
         """Every reference in `which` that exists or can be derived, then the spread around the torch one."""
@@ -84,9 +70,9 @@ class References:
                 self._enter(str(kind))
                 self._record(answers, kind, functools.partial(self._call, declared), derived=False)
             elif kind is ReferenceKind.PRECISE:
-                self._derive(answers)
-        if answers.outputs and not self._all_exact():
-            answers.spreads = self._spread(arithmetic, answers)
+                self._derive(answers, arithmetic)
+        if answers.outputs:
+            answers.evaluate = functools.cache(functools.partial(self._evaluations, arithmetic, tuple(answers.outputs)))
         return answers
 
     def altered(self, arguments: Arguments, observer: NodeObserver | None) -> Tensors:
@@ -113,19 +99,23 @@ class References:
         except BaseException:  # noqa: BLE001 - user code on arguments it was not written for; exits too
             return None
 
-    def _derive(self, answers: ReferenceAnswers) -> None:
+    def _derive(self, answers: ReferenceAnswers, arithmetic: Arithmetic) -> None:
         function = self._operator.references.get(ReferenceKind.TORCH)
         reason = self._not_derivable(function)
         if function is None or reason is not None:
             answers.readings.append(_absent(ReferenceKind.PRECISE, reason or "no torch reference"))
             return
         self._enter("precise, derived from torch")
-        recorder = FunctionRecorder()
-        call = functools.partial(self._lifted, function, None, recorder)
-        self._record(answers, ReferenceKind.PRECISE, call, derived=True)
+
+        def centre() -> Tensors:
+            run = functools.partial(self._lifted, function)
+            self._lifted_torch = Evaluations(self._isolated(run), arithmetic, self._recorder)
+            return list(self._lifted_torch.centre)
+
+        self._record(answers, ReferenceKind.PRECISE, centre, derived=True)
         if ReferenceKind.PRECISE in answers.outputs:
-            answers.exact = recorder.is_exact
-            outputs, source = put_right(answers.outputs[ReferenceKind.PRECISE], recorder, self._seed)
+            answers.exact = self._recorder.is_exact
+            outputs, source = put_right(answers.outputs[ReferenceKind.PRECISE], self._recorder, self._seed)
             answers.outputs[ReferenceKind.PRECISE] = outputs
             answers.readings[-1] = replace(answers.readings[-1], reason=source)
 
@@ -185,35 +175,35 @@ class References:
         arguments = self._copies().map(widened)
         return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), observer))]
 
-    def _spread(self, arithmetic: Arithmetic, answers: ReferenceAnswers) -> list[Spread]:
-        """Spread around the first reference that runs in float64, else around one as it is written.
-
-        What goes wrong after its undisturbed run is our own noise's doing and no fact about the operator: it escapes.
-        """
+    def _evaluations(self, arithmetic: Arithmetic, answered: tuple[ReferenceKind, ...]) -> Evaluations | None:
+        """Of the first reference that runs in float64, else of one as it is written, on arguments perturbed by one rounding
+        of their own format: all that can be done from outside."""
+        if self._lifted_torch is not None:
+            return self._lifted_torch
         for kind in SPREAD_AROUND:
             function = self._operator.references.get(kind)
             if function is None:
                 continue
-            self._enter(f"spread around {kind}")
-            run = _Liftable(functools.partial(self._lifted, function))
+            self._enter(f"evaluations of {kind}")
             try:
-                with isolated(self._seed):
-                    return measure_spread(run, arithmetic)
-            except NotLiftable:
+                return Evaluations(self._isolated(functools.partial(self._lifted, function)), arithmetic)
+            except BaseException:  # noqa: BLE001 - a reference may exit here although it does not at its own precision
                 continue
-        written = next(kind for kind in SPREAD_AROUND if kind in answers.outputs)
-        return self._spread_as_written(self._operator.references[written], arithmetic)
-
-    def _spread_as_written(self, function: Callable[..., Any], arithmetic: Arithmetic) -> list[Spread]:
-        """From arguments perturbed by one rounding of their own format: all that can be done from outside."""
+        if self._all_exact():
+            return None
         floats = [v.dtype for v in self._arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
         own = [float_format(dtype) for dtype in floats]
         coarsest = min(own, key=lambda fmt: fmt.precision, default=arithmetic.compute)
-        self._enter("spread on perturbed arguments")
-        with isolated(self._seed):
-            return measure_spread(
-                functools.partial(self._as_written, function), replace(arithmetic, compute=coarsest, operand=None)
-            )
+        written = self._operator.references[next(kind for kind in SPREAD_AROUND if kind in answered)]
+        run = self._isolated(functools.partial(self._as_written, written))
+        return Evaluations(run, replace(arithmetic, compute=coarsest, operand=None))
+
+    def _isolated(self, run: ReferenceRun) -> ReferenceRun:
+        def guarded(change: Callable[[torch.Tensor], torch.Tensor] | None, observer: NodeObserver | None) -> Tensors:
+            with isolated(self._seed):
+                return run(change, observer)
+
+        return guarded
 
     def _as_written(
         self,

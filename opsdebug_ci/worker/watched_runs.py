@@ -159,7 +159,7 @@ def spread_of_steps(
         try:
             _lifted_run(operator, arguments, case, recorder, _after(observer, recorder), change)
         except BaseException as error:  # a reference may exit here although it does not at its own precision
-            if observer is not None:
+            if names:
                 raise
             raise Inconstant from error
         marks = numbered(recorder.calls if calls else recorder.checkpoints)

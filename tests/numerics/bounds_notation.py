@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -13,12 +14,12 @@ from opsdebug_ci.model.observation import OutputReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import compare
-from opsdebug_ci.numerics.draws import Draws
+from opsdebug_ci.numerics.noise import Draws
 from opsdebug_ci.numerics.formats import dtype_name
 from opsdebug_ci.numerics.lifting import call_lifted, widen
 from opsdebug_ci.numerics.noise import Noise
 from opsdebug_ci.numerics.noise_rules import noisy_result
-from opsdebug_ci.numerics.spread import Arithmetic, ReferenceRun, Spread, measure_spread
+from opsdebug_ci.numerics.spread import Arithmetic, Evaluations, ReferenceRun, Spread, measure_spread
 
 U = 2.0**-24
 """Unit roundoff of float32."""
@@ -117,7 +118,6 @@ def judged(
     floats = [arg for arg in args if isinstance(arg, torch.Tensor) and arg.is_floating_point()]
     run, precision = reference_run(function, *args), arithmetic(floats[0].dtype, operand=operand)
     native = function(*args)
-    exact = kind in (Kind.EXACT, Kind.INDEX, Kind.QUANTIZE)
     return compare(
         ComparedOutput(
             name="out0",
@@ -125,7 +125,8 @@ def judged(
             actual=actual,
             references=references or {ReferenceKind.TORCH: native, ReferenceKind.PRECISE: run(None, None)[0]},
             derived_precise=True,
-            spread=None if exact else measure_spread(run, precision)[0],
+            spread=None,
+            evaluate=cache(lambda: Evaluations(run, precision)),
             arithmetic=precision,
             contract=contract or Contract(),
             index_source=None,

@@ -34,6 +34,7 @@ from opsdebug_ci.judge.rules.special_values import denormal_signed_zero, nan_inf
 from opsdebug_ci.judge.rules.structure import structure
 from opsdebug_ci.judge.rules.uninitialised import uninitialised
 from opsdebug_ci.judge.rules.unknown import unknown
+from opsdebug_ci.judge.rules.unspecified import unspecified
 from opsdebug_ci.judge.rules.wrong_dtype import wrong_dtype
 from opsdebug_ci.judge.rules.wrong_shape import wrong_shape
 from opsdebug_ci.judge.rules.zero_dim import zero_dim
@@ -72,6 +73,7 @@ REMARKS: tuple[Rule, ...] = (
     broken_reference,
     no_reference,
     dissent,
+    unspecified,
     amber,
     misrounding_remark,
     nothing_compared,

@@ -20,6 +20,8 @@ operator, so 4 tolerances, as far as a framework's error licenses anything; othe
 def dissent(subject: Subject) -> Iterator[Finding]:
     """Fires where references are apart: names the odd one out, or says that there is none. Silent where they agree."""
     for output in subject.observation.outputs:
+        if output.unspecified and not (output.rejected or output.disputed):
+            continue  # `unspecified` says it
         if all_differ(output):
             yield _all_differ(subject, output)
         elif (odd := odd_one_out(output)) is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
@@ -74,23 +74,18 @@ def gradient_operator(operator: Operator, arguments: Arguments, case: Case) -> O
     )
 
 
-def floored(spreads: list[Spread] | None, centre: Sequence[torch.Tensor], unit_roundoff: float) -> list[Spread] | None:
-    """Spreads of at least `unit_roundoff` times the root mean square of each gradient.
+def floored(spread: Spread, gradient: torch.Tensor, unit_roundoff: float) -> Spread:
+    """Spread of at least `unit_roundoff` times the root mean square of the gradient.
 
     A backward formula subtracts what may cancel (y * (g - sum(g * y)) of a softmax), and another one of the same
     function cancels elsewhere: an element near zero is as exact as its terms are, and these do not show.
     """
-    if spreads is None:
-        return None
-    return [_floored(spread, gradient, unit_roundoff) for spread, gradient in zip(spreads, centre, strict=True)]
-
-
-def _floored(spread: Spread, gradient: torch.Tensor, unit_roundoff: float) -> Spread:
     finite = gradient.double()[torch.isfinite(gradient)]
     if not finite.numel() or spread.deviation.shape != gradient.shape:
         return spread
     floor = unit_roundoff * float(torch.linalg.vector_norm(finite)) / math.sqrt(finite.numel())
-    return replace(spread, deviation=spread.deviation.clamp_min(floor), worst=spread.worst.clamp_min(WORST * floor))
+    worst = None if spread.worst is None else spread.worst.clamp_min(WORST * floor)
+    return replace(spread, deviation=spread.deviation.clamp_min(floor), worst=worst)
 
 
 class _Pullback:

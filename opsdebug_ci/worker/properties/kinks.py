@@ -32,9 +32,6 @@ PAIRS = 2
 Answer = Callable[[Arguments], Sequence[torch.Tensor] | None]
 """The reference's gradients in float64 on other arguments; None when there are none."""
 
-Spreads = list[Spread] | None
-"""One per gradient; None where they are not needed."""
-
 
 def undetermined(answer: Answer, arguments: Arguments, names: Sequence[str], seed: int) -> list[torch.Tensor] | None:
     """How far each element of each gradient is free: 0 where it is determined, else the largest size it takes nearby.
@@ -67,16 +64,12 @@ def undetermined(answer: Answer, arguments: Arguments, names: Sequence[str], see
     return [_with_equals(*each[:2]) * each[2] for each in zip(masks, sources, largest, strict=True)]
 
 
-def waived(spreads: Spreads, freedom: list[torch.Tensor] | None) -> Spreads:
-    """Spreads that accept any value of the gradient's own size where it is undetermined."""
-    if spreads is None or freedom is None:
-        return spreads
-    return [
-        replace(spread, deviation=torch.maximum(spread.deviation, free), worst=torch.maximum(spread.worst, free))
-        if spread.deviation.shape == free.shape
-        else spread
-        for spread, free in zip(spreads, freedom, strict=True)
-    ]
+def waived(spread: Spread, free: torch.Tensor) -> Spread:
+    """Spread that accepts any value of the gradient's own size where it is undetermined."""
+    if spread.deviation.shape != free.shape:
+        return spread
+    worst = spread.deviation if spread.worst is None else spread.worst
+    return replace(spread, deviation=torch.maximum(spread.deviation, free), worst=torch.maximum(worst, free))
 
 
 def settled(outputs: Mapping[str, torch.Tensor], references: Mapping[ReferenceKind, Sequence[torch.Tensor]]) -> Outputs:
