@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from opsdebug_ci.model import Case, Layout
+from opsdebug_ci.model import Case, Direction, Layout
 
 MODULI = (16, 32, 64, 128)
 """Sizes of blocks and vectors."""
@@ -129,6 +129,7 @@ def _questions(failing: Sequence[Case], passing: Sequence[Case], *, without_dtyp
     yield from _values("layout", lambda case: str(case.layout), failing)
     yield from _values("inputs", lambda case: str(case.inputs), failing)
     yield from _values("device", lambda case: case.device, failing)
+    yield _Question(text="gradients are asked for", holds=lambda case: case.direction is not Direction.FORWARD)
     yield from _values("direction", lambda case: str(case.direction), failing)
     dims = [name for name in failing[0].dims if all(name in case.dims for case in (*failing, *passing))]
     for name in dims:

@@ -25,7 +25,7 @@ from opsdebug_ci.inputs.transfer import to_device
 from opsdebug_ci.model.argument import ScalarArgument, TensorArgument
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.families import FAMILY_TRAITS
-from opsdebug_ci.model.vocabulary import Family, Kind, Layout, ValueDomain
+from opsdebug_ci.model.vocabulary import Direction, Family, Kind, Layout, ValueDomain
 
 ZERO_FREE = (ValueDomain.NONZERO, ValueDomain.POSITIVE)
 """Domains in which a family about zeros has nothing to say."""
@@ -140,7 +140,8 @@ def _values(argument: _Argument, seed: int, made: Mapping[str, Any]) -> torch.Te
         return tensor_of(result, shape, argument.dtype, where=argument.where)
     family = _family(argument, values)
     stream = stream_for(case.seed, operator=case.operator, argument=argument.name, family=str(family))
-    return restrict(FAMILIES[family](shape, argument.dtype, stream, argument.kind, values), values)
+    derived = case.direction is not Direction.FORWARD
+    return restrict(FAMILIES[family](shape, argument.dtype, stream, argument.kind, values, derived=derived), values)
 
 
 def _shape(argument: _Argument) -> tuple[int, ...]:

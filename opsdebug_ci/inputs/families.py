@@ -31,15 +31,23 @@ class FamilyFunction(Protocol):
         stream: Stream,
         kind: Kind,
         domain: ValueDomain = ValueDomain.ANY,
+        *,
+        derived: bool = False,
     ) -> torch.Tensor:
         """A contiguous CPU tensor; values outside `domain` are still the caller's to restrict."""
 
 
 def _family(floats: Callable[[Recipe], Real], integers: Callable[[Recipe], Whole]) -> FamilyFunction:
     def make(
-        shape: tuple[int, ...], dtype: str, stream: Stream, kind: Kind, domain: ValueDomain = ValueDomain.ANY
+        shape: tuple[int, ...],
+        dtype: str,
+        stream: Stream,
+        kind: Kind,
+        domain: ValueDomain = ValueDomain.ANY,
+        *,
+        derived: bool = False,
     ) -> torch.Tensor:
-        recipe = Recipe(shape=shape, dtype=dtype, stream=stream, kind=kind, domain=domain)
+        recipe = Recipe(shape=shape, dtype=dtype, stream=stream, kind=kind, domain=domain, derived=derived)
         if is_float(dtype):
             return float_tensor(floats(recipe), shape, dtype)
         return integer_tensor(integers(recipe), shape, dtype)

@@ -21,6 +21,9 @@ MARGIN_BITS = 3
 TERM_BITS = 20
 """Sums of up to 2**20 terms, all of one sign, stay finite inside."""
 
+DERIVED_POWER = 3
+"""A derivative cubes what its function takes the root of: that of 1/sqrt(v) is -1/(2 sqrt(v)**3)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Growth:
@@ -76,7 +79,8 @@ def large_exponent(recipe: Recipe) -> int:
     own = _top_exponent(recipe.float_format) - MARGIN_BITS
     terms = {"one": 1, "axis": max((1, *recipe.shape)), "all": max(1, recipe.count)}[growth.outside_terms]
     root_bits = ((terms - 1).bit_length() + 1) // 2  # sqrt(terms) <= 2**root_bits
-    return max(0, min(own, inner // growth.inside_power, (own - root_bits) // growth.outside_power))
+    inside_power = growth.inside_power * (DERIVED_POWER if recipe.derived else 1)
+    return max(0, min(own, inner // inside_power, (own - root_bits) // growth.outside_power))
 
 
 def _top_exponent(form: FloatFormat) -> int:

@@ -29,6 +29,9 @@ class Recipe:
     domain: ValueDomain = ValueDomain.ANY
     """What the argument accepts; one that must not be zero divides."""
 
+    derived: bool = False
+    """Derivatives are taken: what is formed of the values is a power higher than in the operator itself."""
+
     @property
     def count(self) -> int:
         """Number of elements."""

@@ -112,11 +112,21 @@ class CheckpointMode(Word):
 
 
 class Direction(Word):
-    """Which way the operator is run."""
+    """Which way the operator is run; backward, to its gradients, also what the incoming gradient is like."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
-    """Gradients of the outputs with respect to the floating arguments."""
+    """Dense, drawn at random."""
+    BACKWARD_VIEW = "backward_view"
+    """A view of wider rows, as behind a concatenation."""
+    BACKWARD_TRANSPOSED = "backward_transposed"
+    """The last two axes exchanged in storage."""
+    BACKWARD_EXPANDED = "backward_expanded"
+    """One number repeated with stride 0, as behind a sum of everything."""
+    BACKWARD_ZERO = "backward_zero"
+    """Zero throughout, as where nothing depends on the output."""
+    BACKWARD_LARGE = "backward_large"
+    """Far above 1, as behind a loss that is scaled up."""
 
 
 class Stage(Word):

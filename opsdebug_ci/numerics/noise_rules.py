@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_leaves, tree_map
 
 from opsdebug_ci.numerics import norm_noise, sum_noise
 from opsdebug_ci.numerics.noise import FUNCTION_ULPS, WORST_ROUNDINGS, Call, Noise, Rule
@@ -31,7 +32,7 @@ EXACT = frozenset(
     squeeze stack t take threshold topk transpose tril triu trunc unbind unfold unique_consecutive unique_dim
     unsafe_split unsqueeze upsample_nearest1d upsample_nearest2d upsample_nearest3d view view_as_complex
     view_as_real where zero zeros zeros_like _conj _local_scalar_dense _reshape_alias _to_copy _unique2
-    _unsafe_index _unsafe_view""".split()  # noqa: SIM905 - a word list reads better
+    _unsafe_index _unsafe_view conj_physical""".split()  # noqa: SIM905 - a word list reads better
 )
 """Calls that round nothing."""
 
@@ -59,10 +60,34 @@ def noisy_result(noise: Noise, func: Any, args: tuple[Any, ...], kwargs: dict[st
     if name in EXACT or not _rounds(result) or kwargs.get("rounding_mode") is not None:
         return result
     call = Call(noise=noise, func=func, args=args, kwargs=kwargs, result=result)
-    noisy = _rule_of(name, func)(call)
+    rule = _rule_of(name, func)
+    noisy = _of_moduli(rule, call) if name in RULES and _has_complex(args) else rule(call)
     if isinstance(result, torch.Tensor):
         return _like(noisy, result)
     return type(result)([_like(new, old) for new, old in zip(noisy, result, strict=True)])
+
+
+def _has_complex(args: tuple[Any, ...]) -> bool:
+    return any(isinstance(value, torch.Tensor) and value.is_complex() for value in tree_leaves(args))
+
+
+def _of_moduli(rule: Rule, call: Call) -> Any:
+    """A rule for real numbers, met by complex ones: either part is off by as much as the same call on the moduli."""
+
+    def modulus(value: Any) -> Any:
+        return value.abs() if isinstance(value, torch.Tensor) and value.is_complex() else value
+
+    args = tree_map(modulus, call.args)
+    real = replace(call, args=args, result=call.func(*args, **call.kwargs))
+
+    def error() -> Any:
+        return tree_map(lambda noisy, exact: noisy - exact if _is_wide(exact) else 0, rule(real), real.result)
+
+    def shifted(result: Any, one: Any, other: Any) -> Any:
+        complex_ = isinstance(result, torch.Tensor) and result.is_complex()
+        return result + torch.complex(one, other) if complex_ else result + one
+
+    return tree_map(shifted, call.result, error(), error())
 
 
 def _rounds(result: Any) -> bool:

@@ -40,7 +40,7 @@ class Operator:
         cost: `(dims, dtype) -> Cost`.
         requires: `case -> True` or a reason to skip it.
         devices: devices it supports.
-        backward: gradients are to be verified as well (in the `full` stage).
+        backward: gradients are to be verified as well.
 
     Raises:
         DeclarationError: any of these is unusable; the message lists every problem at once.

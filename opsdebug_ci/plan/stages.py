@@ -45,6 +45,9 @@ STAGE_PLANS: dict[Stage, StagePlan] = {
 NEAR_SHARE = 0.12
 """Of a budget, the cases on everyday values at sizes near the declared ones: 8 of 72."""
 
+GRADIENT_SHARE = 0.2
+"""Cases of gradients, where they are declared, per case of the budget that the others have to themselves."""
+
 
 def cases(
     description: OperatorDescription,
@@ -86,7 +89,8 @@ def cases(
         for device in devices
         if device.partition(":")[0] in description.devices
     )
-    return (*forward, *backward_cases(description, choices, stage, checks, devices))
+    share = int((STAGE_PLANS[stage].budget if budget is None else budget) * GRADIENT_SHARE)
+    return (*forward, *backward_cases(description, choices, share, checks, devices))
 
 
 def pair_coverage(

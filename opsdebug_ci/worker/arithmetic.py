@@ -30,7 +30,7 @@ def arithmetic_of(operator: Operator, case: Case) -> Arithmetic:
     kinds = operator.kinds
     forgiving = kinds is Kind.AUTO or (isinstance(kinds, dict) and Kind.AUTO in kinds.values())
     compute = compute_format(case.dtype)
-    if case.direction is Direction.BACKWARD and own is not None:
+    if case.direction is not Direction.FORWARD and own is not None:
         compute, wider = (own, wider) if own.precision < compute.precision else (_loosened(own), _loosened(wider))
     return Arithmetic(
         compute=compute,

@@ -45,7 +45,7 @@ from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.properties import is_everyday, readings
 from opsdebug_ci.worker.properties.gradients import floored, gradient_operator
-from opsdebug_ci.worker.properties.kinks import undetermined, waived
+from opsdebug_ci.worker.properties.kinks import settled, undetermined, waived
 from opsdebug_ci.worker.references import ReferenceAnswers, References
 from opsdebug_ci.worker.refusals import MISTAKES, contradicted, empty_arguments, refusal_of, refused_by_reference
 from opsdebug_ci.worker.sharing import unlike_reference
@@ -90,9 +90,9 @@ def _run(
             made = inputs_of(operator, case, request.inputs) if arguments is None else arguments
             trail, digest = (trail, None) if trail is _silent else telling_digest(trail, made)
             subject = operator
-            if case.direction is Direction.BACKWARD:
+            if case.direction is not Direction.FORWARD:
                 trail(Breadcrumb(phase=Phase.REFERENCE, detail="gradients"))
-                subject = gradient_operator(operator, made, case.seed)
+                subject = gradient_operator(operator, made, case)
     except Unsupported as refusal:
         return Observation(case_id=case.id, status=Status.SKIPPED, reason=str(refusal) or "unsupported")
     except OpsdebugError as error:
@@ -161,7 +161,7 @@ class _CaseRun:
         if mistake is not None:
             return self._blank(Status.INPUTS_BROKEN, mistake)
         asked_ns = time.perf_counter_ns()
-        answers = self._ask()
+        answers = self._ask(tuple(launch.outputs))
         reference_ns = time.perf_counter_ns() - asked_ns
         if not answers.outputs and any(reading.fault for reading in answers.readings):
             broken = next(reading for reading in answers.readings if reading.fault)
@@ -191,7 +191,7 @@ class _CaseRun:
         if ran_out_of_memory(error):
             return replace(self._blank(Status.OUT_OF_MEMORY, "out of memory"), exception=facts_of(error))
         hopeless = isinstance(error, MISTAKES) or context_lost(type(error).__name__, str(error))
-        answers = ReferenceAnswers() if hopeless else self._ask((ReferenceKind.TORCH,))
+        answers = ReferenceAnswers() if hopeless else self._ask(which=(ReferenceKind.TORCH,))
         if not answers.outputs and answers.readings:
             why = f"operator and torch reference both reject these inputs: {type(error).__name__}: {error}"
             return replace(self._blank(Status.SKIPPED, why[:500]), refusal=Refusal.REFERENCE)
@@ -203,21 +203,23 @@ class _CaseRun:
         blank = self._blank(Status.RAISED, f"{type(error).__name__}: {error}"[:500])
         return replace(blank, exception=facts_of(error), durations=self._durations(function_ns, 0))
 
-    def _ask(self, which: tuple[ReferenceKind, ...] | None = None) -> ReferenceAnswers:
+    def _ask(self, names: tuple[str, ...] = (), which: tuple[ReferenceKind, ...] | None = None) -> ReferenceAnswers:
+        """What the references say; `names` are those of the gradients that their answers will be held against."""
+
         def enter(detail: str) -> None:
             self.trail(Breadcrumb(phase=Phase.REFERENCE, detail=detail))
 
         references = References(self.operator, self.arguments, enter, self.request.case.seed)
         arithmetic = arithmetic_of(self.operator, self.request.case)
         answers = references.ask(which or self.request.case.checks, arithmetic)
-        if self.request.case.direction is Direction.BACKWARD and answers.outputs:
+        if self.request.case.direction is not Direction.FORWARD and names and answers.outputs:
             centre = next(iter(answers.outputs.values()))
-            masks = cache(lambda: undetermined(references.on, self.arguments, self.request.case.seed))
+            freedom = cache(lambda: undetermined(references.on, self.arguments, names, self.request.case.seed))
 
             def adjust(position: int, spread: Spread, last: bool) -> Spread:
                 wide = floored(spread, centre[position], arithmetic.compute.unit_roundoff)
-                found = masks() if last else None
-                return wide if found is None else waived(wide, found[position], centre[position])
+                free = freedom() if last else None
+                return wide if free is None else waived(wide, free[position])
 
             answers.adjust = lambda position: partial(adjust, position)
         return answers
@@ -307,10 +309,12 @@ class _CaseRun:
     def _judge(self, launch: LaunchReading, arguments: Arguments, outputs: Outputs) -> Observation:
         """These very `outputs` beside the references on `arguments`, unexplained; nothing is launched."""
         there = replace(self, arguments=arguments, trail=_silent, explaining=False, witness=None)
-        return there._compared(replace(launch, outputs=outputs), there._ask(), 0, None)
+        return there._compared(replace(launch, outputs=outputs), there._ask(tuple(outputs)), 0, None)
 
     def _beside(self, launch: LaunchReading, answers: ReferenceAnswers) -> list[ComparedOutput]:
-        return beside(self.operator, self.declared, self.request.case, self.arguments, launch.outputs, answers)
+        forward = self.request.case.direction is Direction.FORWARD
+        outputs = launch.outputs if forward else settled(launch.outputs, answers.outputs)
+        return beside(self.operator, self.declared, self.request.case, self.arguments, outputs, answers)
 
     def _blank(self, status: Status, reason: str | None) -> Observation:
         return Observation(case_id=self.request.case.id, status=status, reason=reason)

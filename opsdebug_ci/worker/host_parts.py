@@ -47,8 +47,8 @@ def on_case(operator: Operator, case: Case) -> tuple[Operator, Arguments]:
     """
     check_domain(operator, case)
     pristine = inputs_of(operator, case, None)
-    if case.direction is Direction.BACKWARD:
-        operator = gradient_operator(operator, pristine, case.seed)
+    if case.direction is not Direction.FORWARD:
+        operator = gradient_operator(operator, pristine, case)
     return operator, pristine
 
 

@@ -35,9 +35,9 @@ def keep_pages(operator: Operator, request: PageCase, trail: Callable[[Breadcrum
         with isolated(case.seed):
             check_domain(operator, case)
             arguments = inputs_of(operator, case, request.inputs)
-            if case.direction is Direction.BACKWARD:
+            if case.direction is not Direction.FORWARD:
                 trail(Breadcrumb(phase=Phase.REFERENCE, detail="gradients"))
-                operator = gradient_operator(operator, arguments, case.seed)
+                operator = gradient_operator(operator, arguments, case)
     except Unsupported as refusal:
         return PagesKept(case_id=case.id, watched=False, reason=str(refusal) or "unsupported")
     except OpsdebugError as error:

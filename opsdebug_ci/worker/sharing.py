@@ -31,7 +31,7 @@ def unlike_reference(
         outputs: names of the operator's outputs, in order.
     """
     reference = operator.references.get(ReferenceKind.TORCH)
-    if not found or reference is None or case.direction is Direction.BACKWARD:
+    if not found or reference is None or case.direction is not Direction.FORWARD:
         return ()
     copies = Arguments(names=arguments.names, values=clone_values(arguments.values), by_keyword=arguments.by_keyword)
     try:

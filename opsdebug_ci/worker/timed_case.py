@@ -87,8 +87,8 @@ class TimedCases:
         case = request.case
         check_domain(operator, case)
         pristine = self._arguments(operator, request)
-        if case.direction is Direction.BACKWARD:
-            operator = gradient_operator(operator, pristine, case.seed)
+        if case.direction is not Direction.FORWARD:
+            operator = gradient_operator(operator, pristine, case)
         return subject_of(operator, pristine)
 
     def _arguments(self, operator: Operator, request: TimeCase) -> Arguments:

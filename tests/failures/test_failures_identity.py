@@ -49,6 +49,10 @@ def test_kinds(kind: str) -> None:
     assert found.kind == kind
 
 
+def test_a_guess_from_values_is_no_launch_that_differs() -> None:
+    assert identity(wrong("nondeterminism_race")).kind == "mismatch"
+
+
 def test_no_two_kinds_share_a_fingerprint() -> None:
     assert len({fingerprint(judgement) for judgement in KINDS.values()}) == len(KINDS)
 

@@ -454,3 +454,34 @@ def test_every_name_has_one_meaning() -> None:
 def test_every_name_is_an_aten_call(name: str) -> None:
     """A misspelt name would be a rule that never applies."""
     assert hasattr(aten, name) or hasattr(aten, f"{name}_")
+
+
+COMPLEX: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "mm": torch.mm,
+    "bmm": lambda a, b: torch.bmm(a[None], b[None]),
+    "addmm": lambda a, b: torch.addmm(a[:, :3], a, b),
+    "sum": lambda a, b: a.sum(1),
+    "mean": lambda a, b: a.mean(1),
+    "cumsum": lambda a, b: b.cumsum(0),
+    "norm": lambda a, b: torch.linalg.vector_norm(a, dim=1),
+    "index_add": lambda a, b: torch.zeros(4, 3, dtype=b.dtype).index_add(0, torch.arange(len(b)) % 4, b),
+    "prod": lambda a, b: b.prod(0),
+    "pow": lambda a, b: a**1.5,
+    "conjugate": lambda a, b: a @ b.conj() + a.conj() @ b,
+    "elementwise": lambda a, b: a * a.exp() / (a + 3),
+}
+"""Functions of a 4 x 50 and a 50 x 3 complex matrix."""
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex_numbers_err_in_either_part(name: str) -> None:
+    a, b = (torch.complex(x(*shape, seed=3), x(*shape, seed=4)).to(torch.complex64) for shape in ((4, 50), (50, 3)))
+
+    def parts(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        out = COMPLEX[name](a, b)
+        return torch.view_as_real(out) if out.is_complex() else out
+
+    spread = deviation(parts, a.to(torch.complex128), b.to(torch.complex128), runs=50)
+    error = (parts(a, b).double() - parts(a.to(torch.complex128), b.to(torch.complex128))).abs()
+    assert bool((error <= LAMBDA * spread + U * parts(a, b).abs().double()).all())
+    assert float(spread.max()) <= 60 * U * float(parts(a.abs(), b.abs()).abs().max()) + U

@@ -1,25 +1,28 @@
 """Gradients as an operator of their own: same arguments, outputs `grad_<argument>`, the reference's as its reference.
 
 Decides of what and with respect to what: of every output that carries a gradient in operator and reference alike, with
-one random cotangent each, with respect to every floating argument the reference's outputs depend on. What is then run
-and compared is an operator like any other, so gradients meet the same launches, guards, bounds and votes.
+one cotangent each of the form the case's direction names, with respect to every floating argument the reference's
+outputs depend on. What is then run and compared is an operator like any other, so gradients meet the same launches,
+guards, bounds and votes.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.utils._pytree import tree_leaves
 
 from opsdebug_ci.errors import Unsupported
 from opsdebug_ci.guard import clone_values
-from opsdebug_ci.model.vocabulary import ReferenceKind
+from opsdebug_ci.inputs import arrange, to_device
+from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.vocabulary import Direction, Layout, ReferenceKind
 from opsdebug_ci.numerics.spread import Spread
 from opsdebug_ci.operators import Arguments, Operator
 
@@ -36,7 +39,13 @@ _NO_FORMULA = ("no autograd formula was registered", "is not implemented", "does
 """How the framework says that an operator has no gradient."""
 
 
-def gradient_operator(operator: Operator, arguments: Arguments, seed: int) -> Operator:
+LARGE_SHARE = 3
+"""Part of a format's range of exponents that `backward_large` uses: as much is left to each of two factors."""
+
+_LAYOUTS = {Direction.BACKWARD_VIEW: Layout.PADDED, Direction.BACKWARD_TRANSPOSED: Layout.TRANSPOSED}
+
+
+def gradient_operator(operator: Operator, arguments: Arguments, case: Case) -> Operator:
     """The gradients of `operator`; its torch reference is run once on copies of `arguments`, to see what has one.
 
     Raises:
@@ -48,7 +57,7 @@ def gradient_operator(operator: Operator, arguments: Arguments, seed: int) -> Op
         raise Unsupported("gradients are verified against those of a torch reference, and there is none")
     if contract.out is not None or contract.mutates:
         raise Unsupported("gradients of operators that write their arguments are not verified")
-    pullback = _Pullback(seed)
+    pullback = _Pullback(case.seed, case.direction)
     pullback.wanted = tuple(name for name, value in arguments.items() if _is_differentiable(value))
     pullback.explore(function, arguments)
     contract = replace(contract, index=None)
@@ -82,7 +91,8 @@ def floored(spread: Spread, gradient: torch.Tensor, unit_roundoff: float) -> Spr
 class _Pullback:
     """What one operator and its reference share: the outputs, the arguments and the cotangents."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, direction: Direction) -> None:
+        self._direction = direction
         self._generator = torch.Generator().manual_seed(seed)
         self._cotangents: dict[int, torch.Tensor] = {}
         self.wanted: tuple[str, ...] = ()
@@ -136,8 +146,15 @@ class _Pullback:
         return {name: given[name].detach().requires_grad_() for name in self.wanted if name in given}
 
     def _cotangent(self, output: torch.Tensor) -> torch.Tensor:
-        steps = torch.randint(-STEPS, STEPS + 1, output.shape, generator=self._generator)
-        return (steps.double() / STEPS).to(output.device)
+        """float64 values that the output's own dtype holds exactly, on the CPU."""
+        steps = torch.randint(-STEPS, STEPS + 1, output.shape, generator=self._generator).double() / STEPS
+        if self._direction is Direction.BACKWARD_EXPANDED:
+            return torch.full_like(steps, 0.75)
+        if self._direction is Direction.BACKWARD_ZERO:
+            return torch.zeros_like(steps)
+        if self._direction is Direction.BACKWARD_LARGE:
+            return steps * 2.0 ** (math.frexp(torch.finfo(output.dtype).max)[1] // LARGE_SHARE)
+        return steps
 
     def _gradients(
         self, outputs: Mapping[int, torch.Tensor], leaves: Mapping[str, torch.Tensor], *, unused: bool
@@ -154,9 +171,24 @@ class _Pullback:
 
     def _fitting(self, position: int, output: torch.Tensor) -> torch.Tensor:
         """The output's cotangent; a fresh one for an output of another shape, which fails by its gradient's values."""
-        cotangent = self._cotangents[position]
-        fits = cotangent.shape == output.shape
-        return cotangent.to(output.dtype, copy=True) if fits else torch.ones_like(output)
+        values = self._cotangents[position]
+        if values.shape != output.shape:
+            return torch.ones_like(output)
+        values = values.to(output.dtype, copy=True)
+        if self._direction is Direction.BACKWARD_EXPANDED and values.numel():
+            # As much storage as a dense one has, so that who takes it for dense reads NaN and nothing of others.
+            storage = torch.full((values.numel(),), float("nan"), dtype=output.dtype)
+            storage[0] = values.flatten()[0]
+            values = storage.as_strided(values.shape, [0] * values.ndim)
+        else:
+            values = arrange(values, self._layout(values))
+        placed = values if output.device.type == "cpu" else to_device({"": values}, output.device)[""]
+        return cast(torch.Tensor, placed)
+
+    def _layout(self, values: torch.Tensor) -> Layout:
+        """A single row is a view where its elements lie apart."""
+        layout = _LAYOUTS.get(self._direction, Layout.CONTIGUOUS)
+        return Layout.STRIDED if layout is Layout.PADDED and values.ndim == 1 else layout
 
 
 @contextmanager
