@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from opsdebug_ci.errors import ConfigurationError
-from opsdebug_ci.model.vocabulary import Gate
+from opsdebug_ci.model.vocabulary import Empty, Gate
 from opsdebug_ci.plan.problem import Problem, configuration_error, suggestion
 from opsdebug_ci.plan.setting import DEFAULT_HEALTH_LIMIT, DEFAULT_THRESHOLD, SETTINGS, Peaks, Performance, Scoped
 from opsdebug_ci.plan.source import EXAMPLE, OWN_FILE, SHARED_FILE, SHARED_TABLE, Source, find_source, read_source
@@ -64,7 +64,7 @@ class Configuration:
     gate: Gate = Gate.NEW
     """Which failures fail a run."""
 
-    empty: Mapping[str, str] = field(default_factory=dict)
+    empty: Mapping[str, str] = field(default_factory=lambda: {"default": str(Empty.SKIP)})
     """Whether raising on an empty input is skipped or fails, by file, module or operator; `default` for the rest."""
 
     peaks: Peaks = field(default_factory=Peaks)

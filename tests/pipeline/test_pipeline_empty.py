@@ -38,7 +38,7 @@ def test_file_operator_and_contract_decide(tmp_path: Path) -> None:
         with workbench(project.configuration(empty=empty), project.world(), workers=1) as bench:
             return {each.name: each.contract.empty for each in bench.catalogue.operators}
 
-    assert decided(None) == {"refusing": None, "promised": "fail", "sound": None}
+    assert decided(None) == {"refusing": "skip", "promised": "fail", "sound": "skip"}
     assert decided({"ragged.py": "fail"}) == {"refusing": "fail", "promised": "fail", "sound": None}
     assert decided({"default": "fail", "refusing": "skip"}) == {"refusing": "skip", "promised": "fail", "sound": "fail"}
     document = run_stage(SMOKE, project.configuration(gate="all"), project.world()).document

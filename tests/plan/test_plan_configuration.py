@@ -95,7 +95,7 @@ def test_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("", {}),
+        ("", {"default": "skip"}),
         ('empty = "fail"', {"default": "fail"}),
         ('empty = {default = "skip", "a/b.py" = "fail"}', {"default": "skip", "a/b.py": "fail"}),
     ],
