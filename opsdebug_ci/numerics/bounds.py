@@ -32,9 +32,9 @@ FALSE_ALARMS_PER_OUTPUT = 1e-3
 """Expected green violations per output under Gaussian errors."""
 
 END = 8.0
-"""Tolerances of the steps at which amber ends however long a sum is. Equal terms added one by one reach 0.29 * gamma_n * S
-at worst (tests/numerics/test_bounds_orders.py), which is 0.29*sqrt(3*n)/lambda tolerances: 7.6 of them at n = 8,192. One
-accumulator for more terms than that loses digits that no framework's own sum loses."""
+"""Tolerances of the steps at which amber ends however long a sum is. Equal terms added one by one reach
+0.29 * gamma_n * S at worst (tests/numerics/test_bounds_orders.py), which is 0.29*sqrt(3*n)/lambda tolerances: 7.6 of
+them at n = 8,192. One accumulator for more terms than that loses digits that no framework's own sum loses."""
 
 LICENCE = 3.0
 """How much more than the framework's own largest error in a row is forgiven in amber, where the kind is left open."""
@@ -185,5 +185,6 @@ def _words(terms: BoundTerms, multiple: float, eta: float) -> str:
     flush = "; subnormals may flush to zero" if terms.flushes else ""
     doubled = "; doubled, the reference works in the same precision" if terms.self_reference else ""
     operand = f", {multiple:.1f}*sigma of rounded operands" if terms.kind is Kind.AUTO else ""
-    worst = f"; worst case: max({2 * multiple:.1f}*sigma, all roundings of a sum conspiring, at most {END * multiple:.1f}*sigma{operand}) for the last term"
+    conspiring = f"all roundings of a sum conspiring, at most {END * multiple:.1f}*sigma"
+    worst = f"; worst case: max({2 * multiple:.1f}*sigma, {conspiring}{operand}) for the last term"
     return text + flush + doubled + worst

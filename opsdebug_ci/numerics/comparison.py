@@ -14,8 +14,8 @@ import torch
 from opsdebug_ci.model.accuracy import Accuracy, ClassMismatch, WorstElement
 from opsdebug_ci.model.observation import OutputReading, TensorFacts, Vote
 from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
-from opsdebug_ci.numerics.classes import confusion, unravel
 from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, deviation_multiple, licensed
+from opsdebug_ci.numerics.classes import confusion, unravel
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
@@ -33,8 +33,8 @@ from opsdebug_ci.numerics.violations import (
 from opsdebug_ci.numerics.voting import Panel, integer_confidence, misshapen_votes
 
 FRAMEWORK_ERRORS = 2.0
-"""Times the framework's own error that an operator may be off where the framework is beyond the bounds itself: two roundings
-of one sign for one."""
+"""Times the framework's own error that an operator may be off where the framework is beyond the bounds itself: two
+roundings of one sign for one."""
 
 UNSPREAD = (Kind.EXACT, Kind.INDEX, Kind.QUANTIZE)
 """Kinds whose steps have no error to measure."""
@@ -194,7 +194,7 @@ class _Comparison:
         return licensed(bound, expected, native, None if spread is None else spread.low)
 
     def _bound_around(self, expected: torch.Tensor) -> Bound:
-        """The bound; where the used reference is not finite and another answer is, that of finite arguments in its place."""
+        """The bound; where the used reference is not finite but another answer is, that of finite arguments."""
         bound, source = self._bound, self._output.evaluate()
         unmeasured = ~torch.isfinite(self._expected) & torch.isfinite(expected)
         if bound is None or bound.exact or source is None or not bool(unmeasured.any()):
@@ -210,18 +210,18 @@ class _Comparison:
         """Red elements that an evaluation as right as the reference shows too, or where no evaluation is specified.
 
         (1) The framework at the operator's precision, from whose formula the reference is derived. (2) Decisions at the
-        border taken the other way. (3) Answers beyond the range of the working precision. (4) Answers that do not depend
+        border taken the other way. (3) Answers beyond the range of the steps' precision. (4) Answers that do not depend
         on what is not finite, and limits. Cheap ones first; each is asked only while red elements are left.
         """
         excused = torch.zeros_like(self._violations.red)
-        for accepts in (self._as_framework, self._as_decided, self._out_of_range, self._special):
+        for accepted in (self._as_framework, self._as_decided, self._out_of_range, self._special):
             if bool((self._violations.red & ~excused).any()):
-                excused = excused | (self._violations.red & accepts())
+                excused = excused | (self._violations.red & accepted())
         return excused
 
     def _as_framework(self) -> torch.Tensor:
-        """What the framework answers at this precision, or no further from the truth than twice as far as it is where it
-        is itself beyond the bounds."""
+        """What the framework answers at this precision; where that is itself beyond the bounds, what is no more than
+        FRAMEWORK_ERRORS times as far from the truth."""
         native, found = self._others.get(ReferenceKind.TORCH), self._violations
         if native is None or not self._output.derived_precise or self._used is not ReferenceKind.PRECISE:
             return torch.zeros_like(found.red)
@@ -276,7 +276,7 @@ class _Comparison:
         return product
 
     def _special(self) -> torch.Tensor:
-        """Elements of a wrong class that what is not finite in the arguments need not reach, or whose limit is given."""
+        """Elements of a wrong class that no special value of the arguments needs to reach, or whose limit is given."""
         source, position, found = self._output.evaluate(), self._output.position, self._violations
         none = torch.zeros_like(found.red)
         if source is None or self._bound is None or not bool(found.classes.any()):

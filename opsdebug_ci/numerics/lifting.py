@@ -97,7 +97,7 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
     def _observed_with_state(
         self, func: Any, before: tuple[Any, ...], written: tuple[Any, ...], kwargs: dict[str, Any], result: Any
     ) -> Any:
-        """A call that returns results and updates arguments besides (running statistics): these count as results too."""
+        """A call that returns results and updates arguments besides (running statistics): they count as results too."""
         results = result if isinstance(result, (tuple, list)) else ()
         state = [v for v, w in zip(written, _written(func, written), strict=True) if w and isinstance(v, torch.Tensor)]
         observed = self._observer(func, before, kwargs, (*results, *state)) if self._observer else ()

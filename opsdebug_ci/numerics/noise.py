@@ -62,7 +62,7 @@ TABLE_LENGTH = 131_071
 
 
 class Draws:
-    """Uniform numbers on [-1, 1], or their signs, all from one seed; windows into one table, so those of two calls overlap.
+    """Uniform numbers on [-1, 1], or their signs, all from one seed; windows into one table, so two calls may overlap.
 
     Errors of one computation only need to look unrelated to its values and to one another.
     """
@@ -185,16 +185,16 @@ class Noise:
             return torch.view_as_complex(self._noisy(parts, sizes, gain, exact=exact).contiguous())
         flat, noise = value.reshape(-1), self.draws.window(value.device)
         noise = noise * gain if size is not None else (noise * gain).add_(1.0)
-        sizes = None if size is None else size.expand(value.shape).reshape(-1)
+        spread = None if size is None else size.expand(value.shape).reshape(-1)
         noisy = torch.empty(value.shape, dtype=torch.float64, device=value.device)
         out = noisy.view(-1)
         for start in range(0, flat.numel(), TABLE_LENGTH):
             here = slice(start, min(start + TABLE_LENGTH, flat.numel()))
             window = noise[: here.stop - start]
-            if sizes is None:
+            if spread is None:
                 torch.mul(flat[here], window, out=out[here])
             else:
-                torch.addcmul(flat[here], sizes[here], window, out=out[here])
+                torch.addcmul(flat[here], spread[here], window, out=out[here])
         if exact and self.exact_format is not None:
             return torch.where(value.to(self.exact_format) == value, value, noisy)
         return noisy

@@ -128,13 +128,13 @@ def _arithmetic(call: Call) -> torch.Tensor:
     name = call.func.overloadpacket.__name__.removesuffix("_")
     if call.noise.worst and call.noise.exact_format is None and name in ("add", "sub", "rsub"):
         # Distributed over a later product, the terms are rounded at their own size, however much they cancel here.
-        terms = sum((value.abs() if isinstance(value, torch.Tensor) else abs(value)) for value in call.args[:2])
-        return call.noise.magnitude(call.result, torch.maximum(call.result.abs(), terms / WORST_ROUNDINGS))
+        first, second = (torch.as_tensor(value, dtype=torch.float64).abs() for value in call.args[:2])
+        return call.noise.magnitude(call.result, torch.maximum(call.result.abs(), (first + second) / WORST_ROUNDINGS))
     return call.noise.rounding(call.result, exact=all(_is_short(value) for value in call.args))
 
 
 def _is_short(value: Any) -> bool:
-    """Not a single number that float32 does not hold: a step in float32 rounds it first, so no result of it is exact."""
+    """Not a single number that float32 does not hold: a step in float32 rounds it first, so its result is not exact."""
     single = isinstance(value, float) or (isinstance(value, torch.Tensor) and value.ndim == 0 and _is_wide(value))
     return not single or float(value) == torch.tensor(float(value), dtype=torch.float32).item()
 

@@ -1,5 +1,5 @@
-"""Evaluations of a reference that are as right as its own: with rounding errors injected, with a decision taken the other
-way, in the range of the working precision, without what is not finite.
+"""Evaluations of a reference that are as right as its own: with rounding errors injected, with a decision taken the
+other way, in the range of the working precision, without what is not finite.
 
 From them come the operator's own share of the tolerance, per element, and the answers that are accepted besides the
 reference's. Each is run when it is first asked for: most outputs are settled by one noisy run.
@@ -134,8 +134,8 @@ class Evaluations:
         """Numbers of noisy runs a spread may rest on."""
 
     def spread(self, position: int, samples: int | None = None) -> Spread:
-        """Spread of output `position` from `samples` noisy runs; without a number from all there are, the worst case and
-        what an open kind forgives included. An element that is finite without noise and not with it has lost all its
+        """Spread of output `position` from `samples` noisy runs; without a number from all there are, with the worst
+        case and what an open kind forgives. An element that is finite without noise and not with it has lost all its
         digits; one that is not finite without contributes nothing."""
         full = samples is None
         if full and self._further is None:
@@ -156,8 +156,8 @@ class Evaluations:
         )
 
     def either_side(self, position: int) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Smallest and largest answer where decisions whose argument lies within its own error of the border fall either
-        way; None for a reference that decides nothing. Exact steps have no error, so what they decide is decided."""
+        """Smallest and largest answer where decisions whose argument lies within its own error of the border fall
+        either way; None for a reference that decides nothing. Exact steps have no error, and decide alone."""
         if not self._decisions:
             return None
         if "low" not in self._cached:
@@ -169,8 +169,8 @@ class Evaluations:
         return self._once("range", None, _InRange(self._arithmetic.compute))[position]
 
     def beyond_special(self, position: int) -> torch.Tensor:
-        """The answer that what is not finite in the arguments leaves: the limit as they approach their infinities, where it
-        is the same whatever finite values stand for their NaN. Infinite where it grows with them; NaN where there is none.
+        """The answer that what is not finite in the arguments leaves: the limit as they approach their infinities,
+        where it is the same whatever finite values stand for their NaN; infinite where it grows with them, else NaN.
 
         So an element that depends on none of them (a masked position) has the value of any evaluation that does not
         touch them, and an element that a NaN reaches has no answer but NaN.
@@ -202,8 +202,8 @@ class Evaluations:
         return Evaluations(run, self._arithmetic)
 
     def touched_by_special(self, position: int) -> torch.Tensor:
-        """Elements that some evaluation lets what is not finite in the arguments reach: NaN in its place spreads through
-        every step, what a mask takes out included. Negative infinities alone are masks, which are meant."""
+        """Elements that some evaluation lets what is not finite in the arguments reach: NaN in its place spreads
+        through every step, what a mask takes out included. Negative infinities alone are masks, which are meant."""
         found: list[bool] = []
 
         def poisoned(value: torch.Tensor) -> torch.Tensor:
@@ -220,7 +220,7 @@ class Evaluations:
             self._has_special = any(found)
         return self._has_special
 
-    def order_behind(self, position: int) -> tuple[torch.Tensor, int, torch.Tensor] | None:
+    def order_behind(self, position: int) -> tuple[torch.Tensor, int | None, torch.Tensor] | None:
         """Of an index output: the values it orders, their axis, and their deviation; None where no order made it, or a
         stable one, whose ties are specified."""
         decision = self._deciding(position)
@@ -406,7 +406,7 @@ class _InRange:
     def __init__(self, fmt: FloatFormat) -> None:
         self._format = fmt
 
-    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    def __call__(self, func: Any, _args: tuple[Any, ...], _kwargs: dict[str, Any], result: Any) -> Any:
         if func.overloadpacket.__name__.removesuffix("_") in EXACT:
             return result
         if isinstance(result, (tuple, list)):
@@ -423,8 +423,8 @@ class _InRange:
         return value.copy_(kept) if func._schema.is_mutable else kept
 
 
-def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """Node observer by which selections do not stop a NaN: one of an argument of the result's shape is one of the result."""
+def _spread_nan(func: Any, args: tuple[Any, ...], _: dict[str, Any], result: Any) -> Any:
+    """Node observer by which selections do not stop a NaN: one of an argument is one of the result."""
     floating = isinstance(result, torch.Tensor) and result.is_floating_point()
     if not floating or func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS:
         return result

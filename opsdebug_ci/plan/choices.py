@@ -183,8 +183,8 @@ def choose(description: OperatorDescription, axes: Axes, *, sizes: SizePlan, see
     offered = {dtype: families_of(description, dtype, thinned) for dtype in axes.dtypes or description.dtypes}
     wanted = {dtype: tuple(f for f in axes.families or own if f in own) for dtype, own in offered.items()}
     families = {dtype: kept for dtype, kept in wanted.items() if kept}
-    kinds, tried = ({family for of in each.values() for family in of} for each in (offered, families))
-    share = (TELLING_SHARE if axes.dims else 1.0) * len(tried) / max(len(kinds), 1)
+    possible, tried = ({family for of in each.values() for family in of} for each in (offered, families))
+    share = (TELLING_SHARE if axes.dims else 1.0) * len(tried) / max(len(possible), 1)
     dims = ({**description.dims, **axes.dims},) if axes.dims else dims_variants(description, sizes)
     return Choices(
         dtypes=tuple(families),

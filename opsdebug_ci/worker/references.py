@@ -176,8 +176,8 @@ class References:
         return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), observer))]
 
     def _evaluations(self, arithmetic: Arithmetic, answered: tuple[ReferenceKind, ...]) -> Evaluations | None:
-        """Of the first reference that runs in float64, else of one as it is written, on arguments perturbed by one rounding
-        of their own format: all that can be done from outside."""
+        """Of the first reference that runs in float64, else of one as it is written, on arguments perturbed by one
+        rounding of their own format: all that can be done from outside."""
         if self._lifted_torch is not None:
             return self._lifted_torch
         for kind in SPREAD_AROUND:
@@ -187,7 +187,7 @@ class References:
             self._enter(f"evaluations of {kind}")
             try:
                 return Evaluations(self._isolated(functools.partial(self._lifted, function)), arithmetic)
-            except BaseException:  # noqa: BLE001 - a reference may exit here although it does not at its own precision
+            except BaseException:  # noqa: BLE001, S112 - a reference may exit here although it does not as it is written
                 continue
         if self._all_exact():
             return None

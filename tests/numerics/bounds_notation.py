@@ -14,10 +14,9 @@ from opsdebug_ci.model.observation import OutputReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import compare
-from opsdebug_ci.numerics.noise import Draws
 from opsdebug_ci.numerics.formats import dtype_name
 from opsdebug_ci.numerics.lifting import call_lifted, widen
-from opsdebug_ci.numerics.noise import Noise
+from opsdebug_ci.numerics.noise import Draws, Noise
 from opsdebug_ci.numerics.noise_rules import noisy_result
 from opsdebug_ci.numerics.spread import Arithmetic, Evaluations, ReferenceRun, Spread, measure_spread
 
