@@ -44,6 +44,7 @@ BROAD_EXCEPTS = {
 
 OTHER_ERRORS = {
     "": {"AttributeError": "what Python expects of a module without that name"},
+    "pipeline.verification": {"TerminatedError": "the end of the process, with what was judged until then"},
     "model.wire": {"TypeError": "a value of ours without wire form: a fault in our code, found by the first test"},
     "operators.discovery": {"ImportError": "caught beside it: a file that is no module is told like one that fails"},
     "execution.boot": {"ImportError": "runs before the package can be imported"},
