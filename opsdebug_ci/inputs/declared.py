@@ -125,10 +125,10 @@ def _is_whole(values: torch.Tensor) -> bool:
 
 
 def _on_borders(values: torch.Tensor) -> int:
-    """How many whole numbers, and differences of neighbouring offsets, are multiples of how many of `BLOCKS`."""
+    """How many whole numbers, and steps of offsets, which go up from 0, are multiples of how many of `BLOCKS`."""
     flat = values.reshape(-1).to(torch.int64)
     steps = flat.diff()
-    if steps.numel() and bool((steps >= 0).all()):
+    if steps.numel() and not flat[0] and bool((steps >= 0).all()):
         flat = torch.cat([flat, steps])
     return sum(int(((flat > 0) & (flat % block == 0)).sum()) for block in BLOCKS)
 

@@ -1,7 +1,6 @@
-"""The registry of input families: one line each.
+"""The input families of `FAMILY_TRAITS`, each a pair of functions of a `Recipe` that bear its name.
 
-Decides which function makes which family. A family is a pair of functions of a `Recipe`: one for floats, one for
-integers. `own` has no line: the operator's own callable makes those inputs.
+One is for floats, one for integers. `own` has none: the operator's own callable makes those inputs.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from opsdebug_ci.inputs.generator import Real, Stream, Whole
 from opsdebug_ci.inputs.recipe import Recipe
 from opsdebug_ci.inputs.rounding import float_tensor, integer_tensor
 from opsdebug_ci.model.dtype import is_float
+from opsdebug_ci.model.families import FAMILY_TRAITS
 from opsdebug_ci.model.vocabulary import Family, Kind, ValueDomain
 
 
@@ -56,26 +56,7 @@ def _family(floats: Callable[[Recipe], Real], integers: Callable[[Recipe], Whole
 
 
 FAMILIES: dict[Family, FamilyFunction] = {
-    Family.NORMAL: _family(real.normal, whole.normal),
-    Family.UNIFORM: _family(real.uniform, whole.uniform),
-    Family.SHIFTED: _family(real.shifted, whole.shifted),
-    Family.HEAVY: _family(real.heavy, whole.heavy),
-    Family.CONSTANT: _family(real.constant, whole.constant),
-    Family.CANCELLING: _family(real.cancelling, whole.cancelling),
-    Family.LARGE: _family(real.large, whole.large),
-    Family.SMALL: _family(real.small, whole.small),
-    Family.SUBNORMAL: _family(real.subnormal, whole.subnormal),
-    Family.INTEGER: _family(real.integer, whole.integer),
-    Family.INDEX_CODED: _family(real.index_coded, whole.index_coded),
-    Family.TIES: _family(real.ties, whole.ties),
-    Family.SIGNED_ZEROS: _family(real.signed_zeros, whole.signed_zeros),
-    Family.SPECIALS: _family(real.specials, whole.specials),
-    Family.SPECIAL_ROWS: _family(real.special_rows, whole.special_rows),
-    Family.NEAR_CONSTANT: _family(aimed.near_constant, whole.near_constant),
-    Family.THRESHOLDS: _family(aimed.thresholds, whole.thresholds),
-    Family.HALVES: _family(aimed.halves, whole.halves),
-    Family.EDGES: _family(aimed.edges, whole.edges),
-    Family.MASKED: _family(aimed.masked, whole.masked),
-    Family.LEVELS: _family(aimed.levels, whole.levels),
+    family: _family(getattr(aimed, family.value, None) or getattr(real, family.value), getattr(whole, family.value))
+    for family in FAMILY_TRAITS
 }
-"""Every family the generator makes."""
+"""Every family the generator makes, of the functions of its name."""

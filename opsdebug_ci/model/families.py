@@ -113,7 +113,7 @@ FAMILY_TRAITS: dict[Family, FamilyTraits] = {
         shows=_kinds(Kind.NORM, Kind.REDUCTION, Kind.INDEX),
     ),
     Family.THRESHOLDS: FamilyTraits(
-        summary="on and around 0.5, 1, 3, 6, 20, ...: branches and approximations that end too early show",
+        summary="on and around 0.5, 1, 3, 6, 20, ... and the ends of the range: branches that end too early show",
         aimed=True,
         shows=_kinds(Kind.ELEMENTWISE, Kind.TRANSCENDENTAL, Kind.EXACT),
     ),

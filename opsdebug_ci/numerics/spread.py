@@ -406,7 +406,8 @@ class _InRange:
     def __init__(self, fmt: FloatFormat) -> None:
         self._format = fmt
 
-    def __call__(self, func: Any, _args: tuple[Any, ...], _kwargs: dict[str, Any], result: Any) -> Any:
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        del args, kwargs
         if func.overloadpacket.__name__.removesuffix("_") in EXACT:
             return result
         if isinstance(result, (tuple, list)):
@@ -423,8 +424,9 @@ class _InRange:
         return value.copy_(kept) if func._schema.is_mutable else kept
 
 
-def _spread_nan(func: Any, args: tuple[Any, ...], _: dict[str, Any], result: Any) -> Any:
+def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """Node observer by which selections do not stop a NaN: one of an argument is one of the result."""
+    del kwargs
     floating = isinstance(result, torch.Tensor) and result.is_floating_point()
     if not floating or func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS:
         return result

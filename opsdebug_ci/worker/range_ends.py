@@ -9,7 +9,7 @@ not. Only elementwise references have such ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,30 +50,38 @@ ZERO, SUBNORMAL, NORMAL, INFINITE, UNKNOWN = range(5)
 """Classes of results; NaN, and what cannot be told, is no end of a range."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Interval:
     """Two arguments of one sign between which the class of the result changes, as signed codes."""
 
     sign: int
+    """1 or -1."""
+
     near: int
+    """Code of the magnitude nearer 0."""
+
     far: int
+    """Code of the other."""
+
     near_class: int
+    """Class of the result at `near`, as the search began."""
+
     far_class: int
+    """Class of the result at `far`, as the search began."""
+
     entering: bool
     """The step into the far class is wanted, else the one out of the near class: 0 may follow after subnormals."""
 
-    def narrow(self, codes: Codes, classes: Classes) -> None:
-        """Move in on the wanted step by the classes at `codes`, ascending and between both ends."""
+    def narrowed(self, codes: Codes, classes: Classes) -> _Interval:
+        """Around the wanted step by the classes at `codes`, ascending and between both ends."""
         if self.entering:
-            beyond = np.flatnonzero(classes != self.far_class)
-            cut = int(beyond[-1]) + 1 if beyond.size else 0
+            outside = np.flatnonzero(classes != self.far_class)
+            cut = int(outside[-1]) + 1 if outside.size else 0
         else:
-            beyond = np.flatnonzero(classes != self.near_class)
-            cut = int(beyond[0]) if beyond.size else codes.size
-        self.near, self.far = (
-            int(codes[cut - 1]) if cut else self.near,
-            int(codes[cut]) if cut < codes.size else self.far,
-        )
+            outside = np.flatnonzero(classes != self.near_class)
+            cut = int(outside[0]) if outside.size else codes.size
+        bounds = [self.near, *codes.tolist(), self.far]
+        return replace(self, near=bounds[cut], far=bounds[cut + 1])
 
 
 class _Search:
@@ -122,15 +130,19 @@ class _Search:
         for sign, here in zip(signs, np.split(classes, len(signs)), strict=True):
             for at in np.flatnonzero((here[1:] != here[:-1]) & (here[1:] != UNKNOWN) & (here[:-1] != UNKNOWN)):
                 near, far = int(sweep[at]), int(sweep[at + 1])
-                found += [_Interval(sign, near, far, here[at], here[at + 1], entering) for entering in (False, True)]
+                found += [
+                    _Interval(
+                        sign=sign, near=near, far=far, near_class=here[at], far_class=here[at + 1], entering=entering
+                    )
+                    for entering in (False, True)
+                ]
         found = found[:MOST_ENDS]
         while any(interval.far - interval.near > 1 for interval in found):
             inner = [np.unique(_spread(i.near, i.far, room // len(found)))[1:-1] for i in found]
             asked = [self.values(np.full(codes.size, i.sign), codes) for i, codes in zip(found, inner, strict=True)]
             _, classes, _ = self.results(torch.cat(asked))
             parts = np.split(classes, np.cumsum([codes.size for codes in inner])[:-1])
-            for interval, codes, part in zip(found, inner, parts, strict=True):
-                interval.narrow(codes, part)
+            found = [i.narrowed(codes, part) for i, codes, part in zip(found, inner, parts, strict=True)]
         pairs = sorted({(i.sign, i.near, i.far) for i in found})
         return self._confirmed(pairs) if pairs else []
 
@@ -181,24 +193,12 @@ def place_range_ends(operator: Operator, made: Mapping[str, Any], stream: Stream
         return
     order = torch.from_numpy(stream.permutation(shape.numel()))[: shape.numel() // PLACED_SHARE]
     for name, item in drawn.items():
-
-        def ask(values: torch.Tensor, name: str = name) -> torch.Tensor:
-            ones = {other: torch.ones(shape, dtype=tensor.dtype) for other, tensor in tensors.items()}
-            outputs = positional_outputs(reference(*{**made, **ones, name: values}.values()))
-            return next(out for out in outputs if out.shape == shape and out.is_floating_point())
-
-        def wide(values: torch.Tensor, name: str = name) -> torch.Tensor:
-            given = {**made, **{other: torch.ones(shape) for other in tensors}, name: values}
-            outputs = positional_outputs(call_lifted(lambda: reference(*map(widen, given.values())), None))
-            return next(out for out in outputs if out.shape == shape and out.is_floating_point())
-
-        places, order = order, order[:0]
         with isolated(seed), torch.no_grad():
             try:
-                ends = _beside(_Search(tensors[name].dtype, shape, ask, wide).ends(_signs(item)), tensors[name].dtype)
+                ends = _beside(_search(reference, made, tensors, name).ends(_signs(item)), tensors[name].dtype)
             except BaseException:  # noqa: BLE001 - user code on arguments it was not written for; exits too
                 ends = torch.empty(0, dtype=tensors[name].dtype)
-        places, order = places[: ends.numel()], places[ends.numel() :]
+        places, order = order[: ends.numel()], order[ends.numel() :]
         for other, tensor in tensors.items():
             held = ends[: places.numel()] if other == name else torch.ones(places.numel(), dtype=tensor.dtype)
             tensor[torch.unravel_index(places, shape)] = held
@@ -207,6 +207,25 @@ def place_range_ends(operator: Operator, made: Mapping[str, Any], stream: Stream
 def _spread(low: int, high: int, count: int) -> Codes:
     """`count` whole numbers from `low` to `high`, both included; close ones are exact."""
     return np.minimum(low + np.linspace(0, high - low, count).astype(np.int64), high)
+
+
+def _search(
+    reference: Callable[..., Any], made: Mapping[str, Any], tensors: Mapping[str, torch.Tensor], name: str
+) -> _Search:
+    shape = tensors[name].shape
+    ones = {other: torch.ones(shape, dtype=tensor.dtype) for other, tensor in tensors.items()}
+
+    def first(returned: object) -> torch.Tensor:
+        return next(out for out in positional_outputs(returned) if out.shape == shape and out.is_floating_point())
+
+    def ask(values: torch.Tensor) -> torch.Tensor:
+        return first(reference(*{**made, **ones, name: values}.values()))
+
+    def wide(values: torch.Tensor) -> torch.Tensor:
+        given = {**made, **ones, name: values}
+        return first(call_lifted(lambda: reference(*map(widen, given.values()))))
+
+    return _Search(tensors[name].dtype, shape, ask, wide)
 
 
 def _signs(item: TensorArgument) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ BROAD_EXCEPTS = {
     "worker.properties.gradients": "around the reference's trial run with gradients on",
     "worker.probes.scene": "around references on arguments they were not written for",
     "worker.sharing": "around the torch reference, run once more",
+    "worker.range_ends": "around a reference, on arguments it was not written for",
     "worker.references": "around references, and around finding out whether one can be lifted",
     "worker.refusals": "around the operator and its torch reference, run once more",
     "worker.watched_runs": "around references while they are watched",

@@ -430,6 +430,95 @@ def shared_maximum(x: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     return (e / e.sum(-1, keepdim=True)).to(x.dtype)
 
 
+# -- rows of zeros, scores, pages, sizes and the ends of the range -----------------------------------------------------
+
+
+def by_largest(least: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: (wide(x) / wide(x).abs().amax(-1, keepdim=True).clamp(min=least)).to(x.dtype)
+
+
+def chosen_in_turn(x: torch.Tensor) -> torch.Tensor:
+    """What is chosen is hidden by -inf, which other scores may have too."""
+    found = []
+    for _ in range(min(3, x.shape[-1])):
+        found.append(x.argmax(-1, keepdim=True))
+        x = x.scatter(-1, found[-1], -math.inf)
+    return torch.cat(found, -1)
+
+
+def chosen(shift: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The three highest scores, ties broken by an amount per index that is to be small."""
+    return lambda x: torch.topk(x - torch.arange(x.shape[-1]) * shift, min(3, x.shape[-1]), dim=-1).indices
+
+
+def means_of_pages(pages: Callable[[int], int]) -> Callable[..., torch.Tensor]:
+    """Means of the first elements of rows, by pages of 16."""
+
+    def mean(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        ends = [16 * (pages(n) - 1) + (n - 1) % 16 + 1 for n in lengths.tolist()]
+        return torch.stack([row[:end].mean(0) for row, end in zip(x, ends, strict=True)]) if ends else x.sum(1)
+
+    return mean
+
+
+def first_means(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    return torch.stack([row[:n].mean(0) for row, n in zip(x, lengths, strict=True)]) if len(x) else x.sum(1)
+
+
+def random_lengths(seed: int, dims: Mapping[str, int], args: object) -> torch.Tensor:
+    return torch.randint(1, 49, (dims["B"],), generator=torch.Generator().manual_seed(seed))
+
+
+def ends_early(limit: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda x: torch.where(x > limit, math.inf, torch.exp(x))
+
+
+def limits() -> Iterator[Pair]:
+    right = by_largest(1e-6)
+    finite = {"x": tensor("B S", values="finite")}
+    sizes = {"B": 8, "S": 48}
+    yield pair("zero_rows", by_largest(0.0), right, right, kind="norm", inputs=finite, dims=sizes, requires=any_scores)
+    scores = {"x": tensor("B S")}
+    options: dict[str, Any] = {"kind": "index", "dims": sizes, "requires": any_scores, "dtypes": ("float32",)}
+    exact = chosen(0.0)
+    yield pair("few_scores", chosen_in_turn, exact, exact, inputs=scores, **options)
+    yield pair("near_ties", chosen(3e-6), exact, exact, inputs=scores, **options | {"dims": {"B": 32, "S": 256}})
+    paged = {"x": tensor("B 64 H"), "lengths": tensor("B", dtype="int64", values=random_lengths)}
+    yield pair(
+        "pages",
+        means_of_pages(lambda n: n // 16 + 1),
+        means_of_pages(lambda n: -(-n // 16)),
+        first_means,
+        kind="reduction",
+        inputs=paged,
+        dims={"B": 2, "H": 4},
+        dtypes=("float32",),
+    )
+    yield pair(
+        "one_size",
+        lambda x: x * (1.5 if x.shape[-1] == 128 else 2),
+        lambda x: x * 2,
+        lambda x: x + x,
+        kind="elementwise",
+        inputs={"x": tensor("T E")},
+        dims={"E": 64},
+    )
+    yield pair(
+        "last_octave",
+        ends_early(88.0),
+        ends_early(math.inf),
+        torch.exp,
+        kind="transcendental",
+        inputs=finite,
+        dims=sizes,
+        dtypes=("float32",),
+    )
+
+
+def any_scores(case: Any) -> bool | str:
+    return case.dims["S"] > 0 or "nothing to choose from"
+
+
 PAIRS = (
     *normalisations(),
     *special_values(),
@@ -438,6 +527,7 @@ PAIRS = (
     *numbers(),
     *branches(),
     *places(),
+    *limits(),
 )
 
 OPERATORS = [operator for pair in PAIRS for operator in (pair.wrong, pair.right)]

@@ -47,6 +47,11 @@ SHOWN_BY: dict[str, str] = {
     "branch": "thresholds",
     "clipped": "large",
     "maximum_of_all": "levels large",
+    "zero_rows": "signed_zeros",
+    "few_scores": "masked",
+    "near_ties": "near_constant",
+    "pages": "edges",
+    "last_octave": "thresholds",
 }
 """Families that show a defect at the operator's own sizes. A dropped tail, a narrow index and a layout show by sizes
 and layouts, and a broadcast row in nearly every case."""
