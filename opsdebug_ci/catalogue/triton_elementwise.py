@@ -12,14 +12,21 @@ import triton.language as tl
 from opsdebug_ci.catalogue.activations import gelu
 from opsdebug_ci.catalogue.elementwise import FLOATS, add
 from opsdebug_ci.catalogue.sibling import sibling
-from opsdebug_ci.catalogue.triton_runtime import DEVICES, bits, jit, launching, tile
-from opsdebug_ci.catalogue.triton_tiles import load_wide, store_rounded, tile_offsets
+from opsdebug_ci.catalogue.triton_runtime import DEVICES, jit, tile
 
 DIMS = {"B": 1, "S": 8, "H": 64}
 """Small by default: the interpreter takes milliseconds per program."""
 
 WIDEST = 256
 """Columns one program covers at most."""
+
+
+@jit
+def tile_offsets(rows, columns, per_batch, stride_batch, stride_row, stride_column):
+    """Element offsets of rows x columns, where row r is row r % per_batch of batch r // per_batch."""
+    wide = rows.to(tl.int64)
+    row_offsets = (wide // per_batch) * stride_batch + (wide % per_batch) * stride_row
+    return row_offsets[:, None] + columns.to(tl.int64)[None, :] * stride_column
 
 
 @jit
@@ -32,9 +39,9 @@ def add_kernel(
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns)[None, :]
-    left = load_wide(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask, 0.0)
-    right = load_wide(y + tile_offsets(r, c, per_batch, yb, ys, yh), mask, 0.0)
-    store_rounded(out + tile_offsets(r, c, per_batch, ob, os, oh), left + right, mask)
+    left = tl.load(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask=mask, other=0.0).to(tl.float32)
+    right = tl.load(y + tile_offsets(r, c, per_batch, yb, ys, yh), mask=mask, other=0.0).to(tl.float32)
+    tl.store(out + tile_offsets(r, c, per_batch, ob, os, oh), left + right, mask=mask)
 
 
 @jit
@@ -47,9 +54,9 @@ def gelu_kernel(
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns)[None, :]
-    value = load_wide(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask, 0.0)
+    value = tl.load(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask=mask, other=0.0).to(tl.float32)
     result = 0.5 * value * (1.0 + tl.math.erf(value * 0.7071067811865476))
-    store_rounded(out + tile_offsets(r, c, per_batch, ob, os, oh), result, mask)
+    tl.store(out + tile_offsets(r, c, per_batch, ob, os, oh), result, mask=mask)
 
 
 def launch(kernel: Any, *tensors: torch.Tensor) -> torch.Tensor:
@@ -62,8 +69,7 @@ def launch(kernel: Any, *tensors: torch.Tensor) -> torch.Tensor:
     height, width = tile(rows, columns, WIDEST)
     grid = (-(-rows // height), -(-columns // width))
     strides = [step for tensor in (*tensors, out) for step in tensor.stride()]
-    with launching():
-        kernel[grid](*map(bits, tensors), bits(out), rows, per_batch, columns, *strides, ROWS=height, COLUMNS=width)
+    kernel[grid](*tensors, out, rows, per_batch, columns, *strides, ROWS=height, COLUMNS=width)
     return out
 
 

@@ -10,8 +10,7 @@ import triton.language as tl
 from opsdebug_ci.catalogue.elementwise import FLOATS
 from opsdebug_ci.catalogue.products import matmul
 from opsdebug_ci.catalogue.sibling import sibling
-from opsdebug_ci.catalogue.triton_runtime import DEVICES, bits, jit, launching, power_of_two
-from opsdebug_ci.catalogue.triton_tiles import load_wide, store_rounded
+from opsdebug_ci.catalogue.triton_runtime import DEVICES, jit, power_of_two
 
 EDGE = 64
 """Largest tile edge; 16 is the smallest a dot takes."""
@@ -29,10 +28,10 @@ def matmul_kernel(
     total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for start in range(0, K, BLOCK_K):
         k = start + tl.arange(0, BLOCK_K)
-        left = load_wide(a + m * am + k[None, :] * ak, (m < M) & (k < K)[None, :], 0.0)
-        right = load_wide(b + k[:, None] * bk + n * bn, (k < K)[:, None] & (n < N), 0.0)
+        left = tl.load(a + m * am + k[None, :] * ak, mask=(m < M) & (k < K)[None, :], other=0.0).to(tl.float32)
+        right = tl.load(b + k[:, None] * bk + n * bn, mask=(k < K)[:, None] & (n < N), other=0.0).to(tl.float32)
         total = tl.dot(left, right, total, input_precision="ieee")
-    store_rounded(out + m * om + n * on, total, (m < M) & (n < N))
+    tl.store(out + m * om + n * on, total, mask=(m < M) & (n < N))
 
 
 def _matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -42,11 +41,10 @@ def _matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     if out.numel() == 0:
         return out
     block_m, block_n, block_k = (max(16, power_of_two(size, EDGE)) for size in (rows, columns, inner))
-    with launching():
-        matmul_kernel[(-(-rows // block_m), -(-columns // block_n))](
-            *map(bits, (a, b, out)), rows, columns, inner, *a.stride(), *b.stride(), *out.stride(),
-            BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
-        )  # fmt: skip
+    matmul_kernel[(-(-rows // block_m), -(-columns // block_n))](
+        a, b, out, rows, columns, inner, *a.stride(), *b.stride(), *out.stride(),
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k,
+    )  # fmt: skip
     return out
 
 

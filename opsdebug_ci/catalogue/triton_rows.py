@@ -17,9 +17,8 @@ from opsdebug_ci.catalogue.elementwise import FLOATS
 from opsdebug_ci.catalogue.normalisation import LAYER_EPS, RMS_EPS, layer_norm_bias, rms_norm
 from opsdebug_ci.catalogue.sibling import sibling
 from opsdebug_ci.catalogue.softmaxes import softmax
-from opsdebug_ci.catalogue.triton_elementwise import DIMS
-from opsdebug_ci.catalogue.triton_runtime import DEVICES, bits, jit, launching, tile
-from opsdebug_ci.catalogue.triton_tiles import load_wide, store_rounded, tile_offsets
+from opsdebug_ci.catalogue.triton_elementwise import DIMS, tile_offsets
+from opsdebug_ci.catalogue.triton_runtime import DEVICES, jit, tile
 
 LONGEST_ROW = 16384
 """A row must fit one program."""
@@ -35,9 +34,9 @@ def softmax_kernel(
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns)[None, :]
-    value = load_wide(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask, float("-inf"))
+    value = tl.load(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask=mask, other=float("-inf")).to(tl.float32)
     e = tl.where(mask, tl.exp(value - tl.max(value, axis=1)[:, None]), 0.0)
-    store_rounded(out + tile_offsets(r, c, per_batch, ob, os, oh), e / tl.sum(e, axis=1)[:, None], mask)
+    tl.store(out + tile_offsets(r, c, per_batch, ob, os, oh), e / tl.sum(e, axis=1)[:, None], mask=mask)
 
 
 @jit
@@ -51,13 +50,13 @@ def layer_norm_kernel(
     c = tl.arange(0, COLUMNS)
     inside = (c < columns)[None, :]
     mask = (r < rows)[:, None] & inside
-    value = load_wide(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask, 0.0)
+    value = tl.load(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask=mask, other=0.0).to(tl.float32)
     mean = tl.sum(value, axis=1) / columns
     centred = tl.where(mask, value - mean[:, None], 0.0)
     scale = 1.0 / tl.sqrt(tl.sum(centred * centred, axis=1) / columns + eps)
-    gain = load_wide(weight + c[None, :] * wh, inside, 0.0)
-    shift = load_wide(bias + c[None, :] * bh, inside, 0.0)
-    store_rounded(out + tile_offsets(r, c, per_batch, ob, os, oh), centred * scale[:, None] * gain + shift, mask)
+    gain = tl.load(weight + c[None, :] * wh, mask=inside, other=0.0).to(tl.float32)
+    shift = tl.load(bias + c[None, :] * bh, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out + tile_offsets(r, c, per_batch, ob, os, oh), centred * scale[:, None] * gain + shift, mask=mask)
 
 
 @jit
@@ -71,10 +70,10 @@ def rms_norm_kernel(
     c = tl.arange(0, COLUMNS)
     inside = (c < columns)[None, :]
     mask = (r < rows)[:, None] & inside
-    value = load_wide(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask, 0.0)
+    value = tl.load(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask=mask, other=0.0).to(tl.float32)
     scale = 1.0 / tl.sqrt(tl.sum(value * value, axis=1) / columns + eps)
-    gain = load_wide(weight + c[None, :] * wh, inside, 0.0)
-    store_rounded(out + tile_offsets(r, c, per_batch, ob, os, oh), value * scale[:, None] * gain, mask)
+    gain = tl.load(weight + c[None, :] * wh, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out + tile_offsets(r, c, per_batch, ob, os, oh), value * scale[:, None] * gain, mask=mask)
 
 
 def launch_rows(kernel: Any, x: torch.Tensor, vectors: tuple[torch.Tensor, ...], *numbers: float) -> torch.Tensor:
@@ -88,10 +87,9 @@ def launch_rows(kernel: Any, x: torch.Tensor, vectors: tuple[torch.Tensor, ...],
         return out
     height, width = tile(rows, columns, LONGEST_ROW)
     strides = [step for tensor in (x, out, *vectors) for step in tensor.stride()]
-    with launching():
-        kernel[(-(-rows // height),)](
-            *map(bits, (x, out, *vectors)), rows, per_batch, columns, *numbers, *strides, ROWS=height, COLUMNS=width
-        )
+    kernel[(-(-rows // height),)](
+        x, out, *vectors, rows, per_batch, columns, *numbers, *strides, ROWS=height, COLUMNS=width
+    )
     return out
 
 

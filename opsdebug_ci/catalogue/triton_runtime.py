@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
+
+from opsdebug_ci.operators import mend_when_imported
 
 SWITCH = "TRITON_INTERPRET"
 """Triton's own environment variable; 1 runs kernels in the interpreter. Set here only where it is not set yet."""
@@ -41,6 +40,7 @@ def unavailable_reason() -> str | None:
 
 def jit(kernel: Callable[..., Any]) -> Any:
     """`triton.jit`, with a type."""
+    mend_when_imported()
     import triton  # noqa: PLC0415 - only modules that need Triton get here
 
     return triton.jit(kernel)
@@ -55,19 +55,3 @@ def tile(rows: int, columns: int, widest: int) -> tuple[int, int]:
     """Rows and columns of one program's tile: as wide as allowed, then as high as `TILE` permits."""
     width = power_of_two(columns, widest)
     return power_of_two(rows, max(1, TILE // width)), width
-
-
-def bits(x: torch.Tensor) -> torch.Tensor:
-    """bfloat16 as int16 of the same bits and strides, others as they are.
-
-    Kernels convert bfloat16 themselves (`triton_tiles`): the interpreter truncates where a GPU rounds to nearest.
-    """
-    return x.view(torch.int16) if x.dtype is torch.bfloat16 else x
-
-
-@contextmanager
-def launching() -> Iterator[None]:
-    """Silences numpy, which the interpreter computes with: NaN and overflow in a kernel are not warnings."""
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield

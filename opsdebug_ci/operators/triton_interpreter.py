@@ -435,23 +435,23 @@ def _mend_calls(module: Any) -> None:  # noqa: C901 - as above
     state = SimpleNamespace(active=False, changes=None)
 
     def patched(function: Any) -> Any:
-        scope_type = getattr(module, "_LangPatchScope", SimpleNamespace)
+        scope = getattr(module, "_LangPatchScope", SimpleNamespace)()
         if state.active:
-            return scope_type()
+            return scope
         if not any(value is language or value is language.core for value in function.__globals__.values()):
             return patch(function)
-        if state.changes is None:
-            scope = patch(SimpleNamespace(__globals__={"tl": language, "core": language.core}))
-            _patch_libdevice(module, scope)
-            recorded = getattr(scope, "_changes", ())
-            state.changes = {(id(owner), name): (owner, name, vars(owner)[name]) for owner, name, _ in recorded}
-        else:
-            scope = scope_type()
-            for owner, name, value in state.changes.values():
-                scope.set_attr(owner, name, value)
         state.active = True
-        if scope is None:  # older versions never take it back
-            return None
+        if state.changes is None:
+            scopes = [patch(SimpleNamespace(__globals__={"tl": which})) for which in (language, language.core)]
+            _patch_libdevice(module, scopes[1:] if scopes[1] is not None else [])
+            if scopes[1] is None:  # older versions never take it back
+                return None
+            made = [change for each in scopes for change in each._changes]
+            state.changes = {(id(owner), name): (owner, name, vars(owner)[name]) for owner, name, _ in made}
+            for each in reversed(scopes):
+                each.restore()
+        for owner, name, value in state.changes.values():
+            scope.set_attr(owner, name, value)
         restore = scope.restore
 
         def restore_all() -> None:
@@ -482,17 +482,16 @@ def _mend_calls(module: Any) -> None:  # noqa: C901 - as above
     builder.create_extern_elementwise = extern
 
 
-def _patch_libdevice(module: Any, scope: Any) -> None:
+def _patch_libdevice(module: Any, scope: list[Any]) -> None:
     """Have `libdevice.f`, which only the compiler fills, call CUDA's, and that the interpreter's builder."""
     libdevice = sys.modules.get("triton.language.extra.cuda.libdevice")
+    generic = sys.modules.get("triton.language.extra.libdevice")
     if libdevice is None:
         return
-    module._patch_builtin(libdevice, module.interpreter_builder, *([] if scope is None else [scope]))
-    generic = sys.modules.get("triton.language.extra.libdevice")
+    module._patch_builtin(libdevice, module.interpreter_builder, *scope)
     for name, stub in list(vars(generic).items()) if generic is not None else []:
         if isinstance(stub, FunctionType) and hasattr(libdevice, name):
-            source = f"def {name}(*arguments): return _libdevice.{name}(*arguments)"
             space: dict[str, Any] = {}
-            exec(source, space)  # noqa: S102 - names of functions of an installed module
+            exec(f"def {name}(*arguments): return _libdevice.{name}(*arguments)", space)  # noqa: S102 - their own name
             stub.__globals__["_libdevice"] = libdevice
             stub.__code__ = space[name].__code__

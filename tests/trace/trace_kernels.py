@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import triton.language as tl
 
-from opsdebug_ci.catalogue.triton_runtime import jit, launching
+from opsdebug_ci.catalogue.triton_runtime import jit
 
 
 @jit
@@ -32,6 +32,5 @@ def copies(x, out, n, SIZE: tl.constexpr):
 
 def run(kernel, x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
     out = torch.empty_like(x) if out is None else out
-    with launching():
-        kernel[(1,)](x, out, x.numel(), SIZE=8)
+    kernel[(1,)](x, out, x.numel(), SIZE=8)
     return out

@@ -20,9 +20,9 @@ from opsdebug_ci.catalogue.planted.originals import ABSOLUTE
 from opsdebug_ci.catalogue.planted.value import plant
 from opsdebug_ci.catalogue.reductions import total
 from opsdebug_ci.catalogue.softmaxes import softmax
+from opsdebug_ci.catalogue.triton_elementwise import tile_offsets
 from opsdebug_ci.catalogue.triton_rows import LONGEST_ROW, launch_rows
-from opsdebug_ci.catalogue.triton_runtime import DEVICES, jit, launching, power_of_two
-from opsdebug_ci.catalogue.triton_tiles import load_wide, store_rounded, tile_offsets
+from opsdebug_ci.catalogue.triton_runtime import DEVICES, jit, power_of_two
 
 BLOCK = 16
 
@@ -43,9 +43,9 @@ def filled_softmax_kernel(
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns)[None, :]
-    value = load_wide(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask, fill)
+    value = tl.load(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask=mask, other=fill).to(tl.float32)
     e = tl.exp(value - tl.max(value, axis=1)[:, None])
-    store_rounded(out + tile_offsets(r, c, per_batch, ob, os, oh), e / tl.sum(e, axis=1)[:, None], mask)
+    tl.store(out + tile_offsets(r, c, per_batch, ob, os, oh), e / tl.sum(e, axis=1)[:, None], mask=mask)
 
 
 @jit
@@ -58,8 +58,8 @@ def block_absolute_kernel(
     r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     c = tl.arange(0, COLUMNS)
     mask = (r < rows)[:, None] & (c < columns // block * block)[None, :]
-    value = load_wide(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask, 0.0)
-    store_rounded(out + tile_offsets(r, c, per_batch, ob, os, oh), tl.abs(value), mask)
+    value = tl.load(x + tile_offsets(r, c, per_batch, xb, xs, xh), mask=mask, other=0.0).to(tl.float32)
+    tl.store(out + tile_offsets(r, c, per_batch, ob, os, oh), tl.abs(value), mask=mask)
 
 
 @jit
@@ -90,8 +90,7 @@ def _flat_add(masked: bool) -> Callable[..., None]:
     def call(x: torch.Tensor, y: torch.Tensor, out: torch.Tensor) -> None:
         count = out.numel()
         if count:
-            with launching():
-                flat_add_kernel[(-(-count // FLAT_BLOCK),)](x, y, out, count, MASKED=masked, BLOCK=FLAT_BLOCK)
+            flat_add_kernel[(-(-count // FLAT_BLOCK),)](x, y, out, count, MASKED=masked, BLOCK=FLAT_BLOCK)
 
     return call
 
@@ -101,8 +100,7 @@ def _row_sums(masked: bool) -> Callable[[torch.Tensor], torch.Tensor]:
         out = torch.zeros(x.shape[:-1], dtype=x.dtype, device=x.device)
         if x.numel():
             width = power_of_two(x.shape[-1], LONGEST_ROW)
-            with launching():
-                row_sum_kernel[(out.numel(),)](x, out, x.shape[-1], MASKED=masked, COLUMNS=width)
+            row_sum_kernel[(out.numel(),)](x, out, x.shape[-1], MASKED=masked, COLUMNS=width)
         return out
 
     return call
