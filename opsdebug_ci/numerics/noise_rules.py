@@ -112,7 +112,7 @@ def _grid(call: Call) -> torch.Tensor:
 
     Whole numbers are exact, and index: their step is one as well.
     """
-    points = call.result
+    points: torch.Tensor = call.result
     if bool((points == points.round()).all()):
         return points
     return call.noise.magnitude(points, points.abs().amax().expand_as(points), 3.0)
