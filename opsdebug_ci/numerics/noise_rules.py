@@ -19,7 +19,7 @@ from opsdebug_ci.numerics import norm_noise, sum_noise
 from opsdebug_ci.numerics.noise import FUNCTION_ULPS, WORST_ROUNDINGS, Call, Noise, Rule
 
 EXACT = frozenset(
-    """abs alias amax amin aminmax arange argmax argmin as_strided bincount bitwise_and bitwise_not bitwise_or cat ceil
+    """abs alias amax amin aminmax argmax argmin as_strided bincount bitwise_and bitwise_not bitwise_or cat ceil
     clamp clamp_max clamp_min clone constant_pad_nd copy copysign cummax cummin detach diag_embed diagonal embedding
     empty empty_like empty_permuted empty_strided eq expand eye fill flip floor floor_divide fmax fmin fmod frexp
     full full_like gather ge gt hardtanh heaviside histc im2col index index_copy index_fill index_put index_select
@@ -36,7 +36,7 @@ EXACT = frozenset(
 )
 """Calls that round nothing."""
 
-ARITHMETIC = frozenset("add sub rsub mul div true_divide square sqrt reciprocal remainder leaky_relu linspace".split())  # noqa: SIM905 - as above
+ARITHMETIC = frozenset("add sub rsub mul div true_divide square sqrt reciprocal remainder leaky_relu".split())  # noqa: SIM905 - as above
 """Calls that round once; IEEE 754-2019, 5.4.1 and one product with a constant."""
 
 FUNCTIONS = frozenset(
@@ -144,6 +144,17 @@ def _multiply_add(call: Call) -> torch.Tensor:
     return call.noise.magnitude(call.result, call.result.abs() + call.args[0].abs())
 
 
+def _grid(call: Call) -> torch.Tensor:
+    """start + i*step: step, product and sum are rounded at the size of the ends, in an order the vector width decides.
+
+    Whole numbers are exact, and index: their step is one as well.
+    """
+    points: torch.Tensor = call.result
+    if bool((points == points.round()).all()):
+        return points
+    return call.noise.magnitude(points, points.abs().amax().expand_as(points), 3.0)
+
+
 def _function(call: Call) -> Any:
     function = getattr(torch.ops.aten, call.func.overloadpacket.__name__.removesuffix("_"))
     return call.noise.function(lambda argument: function(argument, *call.args[1:]), call.args[0])
@@ -235,6 +246,8 @@ RULES: dict[str, Rule] = {
     "addcmul": _multiply_add,
     "addcdiv": _multiply_add,
     "lerp": _multiply_add,
+    "arange": _grid,
+    "linspace": _grid,
     "pow": _power,
     "log_sigmoid_forward": _log_sigmoid,
     "nll_loss_forward": _reduced_loss,

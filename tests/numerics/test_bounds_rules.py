@@ -429,6 +429,17 @@ def test_calls_that_round_nothing_are_given_nothing(name: str, worst: bool) -> N
     assert float(noisy_errors(EXACT_CALLS[name], x(4, 5), worst=worst).abs().max()) == 0.0
 
 
+@pytest.mark.parametrize("worst", [False, True])
+@pytest.mark.parametrize(
+    "grid", [lambda: torch.linspace(-1, 1, 1000), lambda: torch.arange(-1, 1, 0.002)], ids=["linspace", "arange"]
+)
+def test_points_of_a_grid_err_by_roundings_of_its_ends(grid: Callable[[], torch.Tensor], worst: bool) -> None:
+    """start + i*step: the number of lanes decides what is rounded on the way, and near zero all of it stays."""
+    errors = noisy_errors(lambda _: grid(), x(4, 5), worst=worst).abs()
+    roundings = 3 * (WORST_ROUNDINGS if worst else 1.0)
+    assert 2 * U < float(errors[:, 400:600].max()) <= roundings * U * 1.001
+
+
 def test_positions_computed_in_floats_still_index() -> None:
     """floor_divide(7, 7) one rounding low would be 0."""
     table = x(40)
