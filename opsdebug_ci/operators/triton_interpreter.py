@@ -3,7 +3,7 @@
 The interpreter keeps bfloat16 and float8 as bit patterns in unsigned numpy arrays. It truncates what it converts to
 them, computes on the patterns, hands `float` arguments over as Python numbers, reduces element by element in Python,
 and has no libdevice. Each mending replaces one thing by the language's own definition, and what it does not find (it
-is written against Triton 3.0 to 3.9) it leaves alone: `unmended` says so.
+is tried with Triton 3.2 to 3.9) it leaves alone: `unmended` says so.
 
 Deliberately imports no Triton: mends the interpreter when the user's code loads it, and only in this process.
 """
@@ -226,9 +226,16 @@ def _float8_codes(values: Any, name: str, *, toward_zero: bool) -> Any:
 
 def _mend_conversions(module: Any) -> None:
     """Every cast rounds once, to nearest even; it used to truncate, and to take integers for bit patterns."""
-    handle, types, builder = module.TensorHandle, module._get_np_dtype, module.InterpreterBuilder
-    direct, conversion = builder.cast_impl, module._convert_float
+    handle, builder = module.TensorHandle, module.InterpreterBuilder
+    direct, conversion, of_kind = builder.cast_impl, module._convert_float, module._get_np_dtype
+    known: dict[str, Any] = {}
     toward_zero = module._ir.ROUNDING_MODE.RTZ
+
+    def types(kind: Any) -> Any:
+        found = known.get(kind.name)
+        if found is None:  # it would build its table at every call
+            found = known[kind.name] = of_kind(kind)
+        return found
 
     def convert_float(data: Any, source: Any, target: Any, rounding_mode: Any) -> Any:
         if "fp8e4b15" in (source.name, target.name):
@@ -247,7 +254,7 @@ def _mend_conversions(module: Any) -> None:
         data = convert_float(source.data, source.dtype.scalar, target.scalar, rounding_mode)
         return handle(data.view(types(target.scalar)), target.scalar)
 
-    module._convert_float = convert_float
+    module._convert_float, module._get_np_dtype = convert_float, types
     builder.cast_impl = cast
     builder.create_fp_to_fp = convert
     language = module.tl
