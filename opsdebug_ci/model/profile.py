@@ -144,3 +144,6 @@ class CaseProfile:
 
     unsupported: bool = False
     """The case lies outside the operator's domain."""
+
+    interpreted: bool = False
+    """Its kernels ran in Triton's interpreter, whose time this is."""

@@ -76,3 +76,6 @@ class CaseTimed:
 
     unsupported: bool = False
     """The operator or its declaration says that the case lies outside its domain."""
+
+    interpreted: bool = False
+    """Its kernels ran in Triton's interpreter, whose time this is."""

@@ -3,7 +3,7 @@
 The interpreter keeps bfloat16 and float8 as bit patterns in unsigned numpy arrays. It truncates what it converts to
 them, computes on the patterns, hands `float` arguments over as Python numbers, reduces element by element in Python,
 and has no libdevice. Each mending replaces one thing by the language's own definition, and what it does not find (it
-is written against Triton 3.0 to 3.9) it leaves alone: `unmended` says so.
+is tried with Triton 3.2 to 3.9) it leaves alone: `unmended` says so.
 
 Deliberately imports no Triton: mends the interpreter when the user's code loads it, and only in this process.
 """
@@ -226,9 +226,16 @@ def _float8_codes(values: Any, name: str, *, toward_zero: bool) -> Any:
 
 def _mend_conversions(module: Any) -> None:
     """Every cast rounds once, to nearest even; it used to truncate, and to take integers for bit patterns."""
-    handle, types, builder = module.TensorHandle, module._get_np_dtype, module.InterpreterBuilder
-    direct, conversion = builder.cast_impl, module._convert_float
+    handle, builder = module.TensorHandle, module.InterpreterBuilder
+    direct, conversion, of_kind = builder.cast_impl, module._convert_float, module._get_np_dtype
+    known: dict[str, Any] = {}
     toward_zero = module._ir.ROUNDING_MODE.RTZ
+
+    def types(kind: Any) -> Any:
+        found = known.get(kind.name)
+        if found is None:  # it would build its table at every call
+            found = known[kind.name] = of_kind(kind)
+        return found
 
     def convert_float(data: Any, source: Any, target: Any, rounding_mode: Any) -> Any:
         if "fp8e4b15" in (source.name, target.name):
@@ -247,7 +254,7 @@ def _mend_conversions(module: Any) -> None:
         data = convert_float(source.data, source.dtype.scalar, target.scalar, rounding_mode)
         return handle(data.view(types(target.scalar)), target.scalar)
 
-    module._convert_float = convert_float
+    module._convert_float, module._get_np_dtype = convert_float, types
     builder.cast_impl = cast
     builder.create_fp_to_fp = convert
     language = module.tl
@@ -293,6 +300,8 @@ def _mend_arithmetic(module: Any) -> None:  # noqa: C901 - a dozen one-line func
         exact = np.where((lost != 0) & np.isfinite(total), sticky, total)
         return handle(encode(exact, z.dtype.scalar.name, z.data.dtype), z.dtype.scalar)
 
+    for name, function in (("minnumf", np.fmin), ("maxnumf", np.fmax)):  # older versions let NaN through
+        setattr(builder, f"create_{name}", lambda self, a, b, op=function: self.binary_op(a, b, op))
     for name in ROUNDED:
         method = vars(builder).get(f"create_{name}")
         if method is not None:
@@ -308,7 +317,7 @@ def _mend_arithmetic(module: Any) -> None:  # noqa: C901 - a dozen one-line func
 
 def _mend_atomics(module: Any) -> None:
     """Atomic sums of bfloat16; the interpreter has none. Equal addresses one after the other, as they stand."""
-    builder, handle, language = module.InterpreterBuilder, module.TensorHandle, module.tl
+    builder, handle, memory = module.InterpreterBuilder, module.TensorHandle, module._interpreter
     direct = builder.create_atomic_rmw
     adding = module._ir.ATOMIC_OP.FADD
 
@@ -320,12 +329,12 @@ def _mend_atomics(module: Any) -> None:
         before = np.zeros(value.data.size, dtype=np.uint16)
         while left.size:
             now = left[np.unique(addresses[left], return_index=True)[1]]
-            there = handle(addresses[now], pointer.dtype)
-            everywhere = handle(np.ones(now.size, dtype=np.bool_), language.int1)
-            old = self.create_masked_load(there, everywhere, None, None, False)
-            before[now] = old.data
-            new = self.create_fadd(old, handle(value.data.ravel()[now], value.dtype.scalar))
-            self.create_masked_store(there, new, everywhere, None)
+            everywhere = np.ones(now.size, dtype=np.bool_)
+            old = memory.load(addresses[now], everywhere, before[now], before.dtype)
+            before[now] = old
+            kind = value.dtype.scalar
+            new = self.create_fadd(handle(old, kind), handle(value.data.ravel()[now], kind))
+            memory.store(addresses[now], new.data, everywhere)
             left = np.setdiff1d(left, now)
         return handle(before.reshape(value.data.shape), value.dtype.scalar)
 
@@ -490,7 +499,7 @@ def _patch_libdevice(module: Any, scope: list[Any]) -> None:
         return
     module._patch_builtin(libdevice, module.interpreter_builder, *scope)
     for name, stub in list(vars(generic).items()) if generic is not None else []:
-        if isinstance(stub, FunctionType) and hasattr(libdevice, name):
+        if isinstance(stub, FunctionType) and hasattr(libdevice, name) and not stub.__code__.co_freevars:
             space: dict[str, Any] = {}
             exec(f"def {name}(*arguments): return _libdevice.{name}(*arguments)", space)  # noqa: S102 - their own name
             stub.__globals__["_libdevice"] = libdevice

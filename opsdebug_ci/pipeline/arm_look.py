@@ -21,6 +21,7 @@ from opsdebug_ci.model.vocabulary import Family, Layout
 from opsdebug_ci.pipeline.experiment import STARTING_S, VISITS, Series
 from opsdebug_ci.plan import Axes, mismatch
 from opsdebug_ci.plan.timing_cases import timing_cases
+from opsdebug_ci.regress.advice import INTERPRETED
 
 SLOWEST_GROWN_NS = 5e7
 """A call of grown sizes that lasts longer is not timed: 50 ms, so that a visit stays below half a second."""
@@ -82,6 +83,8 @@ class ArmLook:
         for case in cases:
             answers = self._visits(case)
             timed = [answer.visit for answer in answers.values() if answer.visit is not None]
+            if any(answer.interpreted for answer in answers.values()):
+                notes.append(f"{operator.name}: {INTERPRETED}")
             if all(answer.unsupported for answer in answers.values()):
                 notes.append(f"{case.name} is not timed: {answers[self.head].reason}")
             elif case.dims != cases[0].dims and all(min(visit.samples_ns) > SLOWEST_GROWN_NS for visit in timed):

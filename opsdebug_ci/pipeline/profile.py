@@ -22,7 +22,7 @@ from opsdebug_ci.pipeline.world import World
 from opsdebug_ci.plan import Axes, Configuration, mismatch, select
 from opsdebug_ci.plan.profile_cases import ProfileCases, profile_cases
 from opsdebug_ci.plan.selection import is_glob
-from opsdebug_ci.regress.advice import judge_profile
+from opsdebug_ci.regress.advice import INTERPRETED, judge_profile
 from opsdebug_ci.regress.peaks import GivenPeaks, needs_calibration, peaks_of
 from opsdebug_ci.regress.profiled import Profiled
 from opsdebug_ci.report.document import case_document
@@ -176,6 +176,9 @@ class _Operator:
     died: bool = False
     """It raised, crashed or hung."""
 
+    interpreted: bool = False
+    """Its kernels ran in Triton's interpreter."""
+
 
 def _profile_operator(
     cases: ProfileCases, bench: Workbench, peaks: DevicePeaks, expired: Callable[[], bool]
@@ -195,7 +198,13 @@ def _profile_operator(
     ).run()
     last = timed[-1].case.id
     entries[last] = _with_findings(entries[last], found.findings)
-    return _Operator(entries=tuple(entries.values()), sweeps=found.sweeps, complete=found.complete, died=died)
+    return _Operator(
+        entries=tuple(entries.values()),
+        sweeps=found.sweeps,
+        complete=found.complete,
+        died=died,
+        interpreted=any(one.profile.interpreted for one in timed),
+    )
 
 
 def _ask(case: Case, bench: Workbench) -> tuple[CaseProfile, bool]:
@@ -248,6 +257,9 @@ def _notes(planned: Sequence[ProfileCases], done: Sequence[_Operator]) -> Iterab
         yield f"time was up before {len(left):,} of {len(planned):,} operators: {', '.join(left[:5])}" + (
             ", ..." if len(left) > 5 else ""
         )
+    interpreted = dict.fromkeys(one.entries[0].case.operator for one in done if one.interpreted)
+    if interpreted:
+        yield f"{', '.join(interpreted)}: {INTERPRETED}"
     hurried = [one.entries[0].case.operator for one in done if not one.complete]
     if hurried:
         yield f"time was up before every size, layout and value was tried for cliffs: {', '.join(hurried)}"

@@ -13,6 +13,9 @@ from opsdebug_ci.model.profile_document import BoundBy, DevicePeaks, Floor
 from opsdebug_ci.regress.profiled import times, us
 from opsdebug_ci.regress.roofline import Roof, floor_of, roof_of
 
+INTERPRETED = "the time is that of Triton's interpreter, which a kernel's does not follow; time it on a GPU"
+"""What is said of a time that is no kernel's."""
+
 LOW, HIGH = 0.30, 0.60
 """Utilisation below which the access pattern is to blame, and above which little is left."""
 
@@ -145,6 +148,8 @@ def _advice(
     watch = profile.operator
     if watch is None:
         return profile.reason or "it could not be timed"
+    if profile.interpreted:
+        return INTERPRETED
     calls = _launching(profile, watch, empty_launch_ns)
     main = calls if calls is not None else _main(floor, utilisation, share)
     return "; ".join([*_disturbed(watch, profile.reference), main, *_beside(profile, watch)])

@@ -20,7 +20,7 @@ from opsdebug_ci.model.contract import Cost
 from opsdebug_ci.model.message import ProfileCase
 from opsdebug_ci.model.profile import CaseProfile, Parts, Stopwatch, Traffic
 from opsdebug_ci.model.vocabulary import ReferenceKind
-from opsdebug_ci.operators import Arguments, Operator
+from opsdebug_ci.operators import Arguments, Operator, launches
 from opsdebug_ci.timing.caches import flush_of, last_level_bytes
 from opsdebug_ci.timing.clock import clock_of
 from opsdebug_ci.timing.clock_state import ClockWatch
@@ -42,12 +42,13 @@ COPIES = 5
 
 def profile(operator: Operator, request: ProfileCase) -> CaseProfile:
     """Profile one case; nothing that the operator raises escapes."""
-    case = request.case
+    case, before = request.case, launches()
     watch = ClockWatch(torch.device(case.device))
     blank = CaseProfile(case_id=case.id, operator=None)
     try:
         with isolated(case.seed):
-            return replace(_profiled(operator, request, blank), clocks=watch.read())
+            told = _profiled(operator, request, blank)
+            return replace(told, clocks=watch.read(), interpreted=launches() > before)
     except Unsupported as refusal:
         return replace(blank, reason=str(refusal) or "unsupported", unsupported=True, clocks=watch.read())
     except (OpsdebugError, NotTimed) as fault:

@@ -19,7 +19,7 @@ from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.message import TimeCase
 from opsdebug_ci.model.timing import CaseTimed, Visit
 from opsdebug_ci.model.vocabulary import Direction
-from opsdebug_ci.operators import Arguments, Operator, limit_met
+from opsdebug_ci.operators import Arguments, Operator, launches, limit_met
 from opsdebug_ci.timing.clock import clock_of
 from opsdebug_ci.timing.clock_state import ClockWatch
 from opsdebug_ci.timing.sampling import Subject, calls_for, take_samples, warm_up
@@ -50,11 +50,11 @@ class TimedCases:
 
     def visit(self, operator: Operator, request: TimeCase) -> CaseTimed:
         """Time one case; nothing that the operator raises escapes."""
-        case = request.case
+        case, before = request.case, launches()
         try:
             with isolated(case.seed):
-                subject = self._subject(operator, request)
-                return CaseTimed(case_id=case.id, visit=self._visit(subject, request))
+                visit = self._visit(self._subject(operator, request), request)
+                return CaseTimed(case_id=case.id, visit=visit, interpreted=launches() > before)
         except Unsupported as refusal:
             return CaseTimed(case_id=case.id, visit=None, reason=str(refusal) or "unsupported", unsupported=True)
         except (OpsdebugError, NotTimed) as fault:

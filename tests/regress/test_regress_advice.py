@@ -8,7 +8,7 @@ import pytest
 from profile_notation import answer, parts, peaks, traffic, watch
 
 from opsdebug_ci.model.profile_document import CachedBandwidth
-from opsdebug_ci.regress.advice import is_asleep, judge_profile
+from opsdebug_ci.regress.advice import INTERPRETED, is_asleep, judge_profile
 
 MB = 1_000_000
 GB100 = peaks(100e9, float32=20e12)
@@ -30,6 +30,10 @@ def test_180_of_300_us_in_launching_is_launch_bound():
     found = judged(300_000, MB, parts=parts(180_000, 100_000, 20_000))
     assert found.launch_share == 0.6
     assert found.advice == "launch-bound, batch or fuse"
+
+
+def test_the_time_of_an_interpreter_is_no_ground_for_advice():
+    assert judged(800_000, traffic=traffic(5 * MB, 5 * MB), interpreted=True).advice == INTERPRETED
 
 
 def test_half_of_it_is_the_border():

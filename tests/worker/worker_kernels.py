@@ -23,3 +23,23 @@ STORE = next(
     if line.strip().startswith("tl.store")
 )
 """Where it strays."""
+
+
+@jit
+def needs_a_gpu(x, y, SIZE: tl.constexpr):
+    """What no interpreter has."""
+    at = tl.arange(0, SIZE)
+    tl.store(y + at, tl.inline_asm_elementwise("neg.f32 $0, $1;", "=f,f", [tl.load(x + at)], tl.float32, True, 1))
+
+
+@jit
+def mistaken(x, y, SIZE: tl.constexpr):
+    """A block that is no power of two."""
+    tl.store(y + tl.arange(0, SIZE + 1), tl.load(x + tl.arange(0, SIZE + 1)))
+
+
+@jit
+def negates(x, y, n, SIZE: tl.constexpr):
+    """-x."""
+    at = tl.arange(0, SIZE)
+    tl.store(y + at, -tl.load(x + at, mask=at < n), mask=at < n)
