@@ -5,6 +5,7 @@ Decides what a declaration must satisfy. Deliberately runs nothing but the user'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, Union, final
 
@@ -105,10 +106,12 @@ class Operator:
         return tuple(self.inputs) if isinstance(self.inputs, Mapping) else argument_names(self.function)
 
     def kind_of(self, output: str, position: int = 0) -> Kind:
-        """Kind of one output, by its name or by `out<position>`."""
+        """Kind of one output, by its name, by that of the list, tuple or dict it lies in, or by `out<position>`."""
         if isinstance(self.kinds, Kind):
             return self.kinds
-        return self.kinds.get(output, self.kinds.get(f"out{position}", Kind.AUTO))
+        root = re.split(r"[\[.]", output)[0]
+        named = (output, root, *([f"out{position}"] if root == output else []))
+        return next((self.kinds[name] for name in named if name in self.kinds), Kind.AUTO)
 
     def reference(self, which: str) -> Callable[[AnyFunction], AnyFunction]:
         """Decorator registering a reference: `torch`, `naive` or `precise`. Raises DeclarationError otherwise."""
