@@ -112,7 +112,7 @@ def _returned(returned: Any) -> list[tuple[str, Any]]:
         items = [(str(name), value) for name, value in returned.items()]
     elif isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
         # A NamedTuple has `_fields`; what torch returns from max, sort or topk names its fields as match arguments.
-        fields = getattr(returned, "_fields", None) or getattr(returned, "__match_args__", ())
+        fields: tuple[str, ...] = getattr(returned, "_fields", ()) or getattr(returned, "__match_args__", ())
         given = [value for value in returned if value is not None]
         items = list(zip(fields, returned, strict=False)) if len(fields) == len(returned) else _numbered(given)
     else:

@@ -8,6 +8,7 @@ import torch
 from worker_notation import case_of, judged, run
 
 from opsdebug_ci import Contract, Operator, operator, tensor
+from opsdebug_ci.errors import DeclarationError
 from opsdebug_ci.model import Verdict
 
 
@@ -114,3 +115,33 @@ def test_sparse_tensors_inside_have_a_spread() -> None:
     for function, verdict in ((product, Verdict.PASS), (halved, Verdict.FAIL)):
         operator = Operator("csr", function, inputs, {"torch": product}, kind="matmul", dims={"N": 3})
         assert judged(operator, case_of(operator)).verdict is verdict
+
+
+def scaled(x, eps=1.0, factor=2.0):
+    return x * factor + eps
+
+
+@pytest.mark.parametrize(
+    ("reference", "declared", "passed"),
+    [
+        (lambda x: x * 2 + 1, {"x": tensor("N")}, ["x"]),
+        (lambda x, eps: x * 2 + eps, {"x": tensor("N"), "eps": 3.0}, ["x", "eps"]),
+        (lambda x, eps, factor: x * factor + eps, {"x": tensor("N")}, ["x", "eps", "factor"]),
+        (lambda x, eps, factor: x * factor + eps, {"x": tensor("N"), "factor": 5.0}, ["x", "eps", "factor"]),
+        (lambda x, eps, factor: x * factor + eps, {"input": tensor("N")}, ["input", "eps", "factor"]),
+        (lambda x, eps, factor: x * factor + eps, None, ["x", "eps", "factor"]),
+    ],
+)
+def test_defaults_reach_the_references_that_take_them(reference, declared, passed) -> None:
+    declaring = operator("scaled", arguments=declared, dims={"N": 4})(scaled)
+    declaring.reference("torch")(reference)
+    assert list(declaring.inputs) == passed
+    judgement = judged(declaring, case_of(declaring))
+    assert judgement.verdict is Verdict.PASS, judgement
+
+
+def test_a_tensor_declared_inside_a_list_is_refused_with_the_way_to_declare_it() -> None:
+    with pytest.raises(DeclarationError) as mistake:
+        Operator("stacked", torch.stack, {"xs": [tensor("N"), tensor("N")]}, {"torch": torch.stack})
+    wanted = "is declared inside another value; wanted `arguments=` with the function that makes all inputs"
+    assert str(mistake.value) == f"operator `stacked`: `xs[0]` {wanted}; `xs[1]` {wanted}"
