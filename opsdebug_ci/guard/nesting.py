@@ -6,36 +6,34 @@ dataclass passed as a plain value is the operator's own, shared by all launches.
 
 from __future__ import annotations
 
+import copy
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils._pytree import keystr, tree_flatten_with_path, tree_map
 
 
 def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
-    """`value` rebuilt with `change` of every leaf: of everything that is no list, tuple or dict."""
-    if type(value) in (list, tuple):
-        return type(value)(map_leaves(item, change) for item in value)
-    if type(value) is dict:
-        return {key: map_leaves(item, change) for key, item in value.items()}
-    return change(value)
+    """`value` rebuilt with `change` of every leaf: of everything that is no list, tuple, dict or kin of theirs."""
+    return tree_map(change, value)
+
+
+def copied_generator(value: Any) -> Any:
+    """A generator of random numbers that draws what `value` would, which no launch moves on; else `value` itself."""
+    generators = (torch.Generator, np.random.Generator, np.random.RandomState, random.Random)
+    return copy.deepcopy(value) if isinstance(value, generators) else value
 
 
 def strided_tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Tensors of an argument whose bytes can be compared, each by its place, e.g. `xs[0]`; arrays too."""
-    if isinstance(value, torch.Tensor):
-        if has_bytes(value):
-            yield name, value
-    elif isinstance(value, np.ndarray):
-        if is_plain_memory(value) and value.flags.writeable:
-            yield name, _of_array(value)
-    elif type(value) in (list, tuple):
-        for position, item in enumerate(value):
-            yield from strided_tensors(f"{name}[{position}]", item)
-    elif type(value) is dict:
-        for key, item in value.items():
-            yield from strided_tensors(f"{name}[{key!r}]", item)
+    for path, leaf in tree_flatten_with_path(value)[0]:
+        if isinstance(leaf, torch.Tensor) and has_bytes(leaf):
+            yield name + keystr(path), leaf
+        elif isinstance(leaf, np.ndarray) and is_plain_memory(leaf) and leaf.flags.writeable:
+            yield name + keystr(path), _of_array(leaf)
 
 
 def containers(name: str, value: Any) -> Iterator[tuple[str, list[Any] | dict[Any, Any]]]:

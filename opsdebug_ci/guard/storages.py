@@ -16,7 +16,7 @@ import torch
 
 from opsdebug_ci.guard.arena import Arena, in_units, same_bytes
 from opsdebug_ci.guard.location import Key, Where, at
-from opsdebug_ci.guard.nesting import has_bytes, map_leaves
+from opsdebug_ci.guard.nesting import copied_generator, has_bytes, map_leaves
 from opsdebug_ci.guard.readings import Window, undeclared
 from opsdebug_ci.guard.territory import Place, Territory, territories
 from opsdebug_ci.model.memory import MemoryReading
@@ -26,8 +26,8 @@ from opsdebug_ci.model.vocabulary import Side
 def clone_values(values: Sequence[Any]) -> tuple[Any, ...]:
     """Copies of all tensors with their sizes, strides, offsets and mutual aliasing; other values as they are.
 
-    Tensors and arrays inside lists, tuples and dicts are copied too. Tensors without strides go through the
-    framework's own copy.
+    Tensors and arrays inside lists, tuples and dicts are copied too, and generators of random numbers. Tensors without
+    strides go through the framework's own copy.
     """
     copies: dict[int, torch.UntypedStorage] = {}
 
@@ -35,7 +35,7 @@ def clone_values(values: Sequence[Any]) -> tuple[Any, ...]:
         if isinstance(value, np.ndarray):
             return value.copy(order="K")
         if not isinstance(value, torch.Tensor):
-            return value
+            return copied_generator(value)
         if not has_bytes(value):
             return value.detach().clone()
         storage = value.untyped_storage()

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_map_only
 
 from opsdebug_ci.errors import InputsError
 
 
 def to_device(values: Mapping[str, Any], device: str | torch.device) -> dict[str, Any]:
-    """Copies of `values` on `device`: tensors also inside lists and tuples, everything else as it is.
+    """Copies of `values` on `device`: tensors also inside lists, tuples and dicts, everything else as it is.
 
     The whole storage is copied, so gap elements arrive too, and tensors that share one share its copy. Always a copy,
     also on the device the tensor is on: whoever wrote to the result has not touched the original. Sparse and other
@@ -24,15 +25,11 @@ def to_device(values: Mapping[str, Any], device: str | torch.device) -> dict[str
         InputsError: a tensor has no memory to copy (device `meta`).
     """
     copies: dict[int, torch.UntypedStorage] = {}
-    return {name: _moved(value, torch.device(device), copies) for name, value in values.items()}
-
-
-def _moved(value: Any, device: torch.device, copies: dict[int, torch.UntypedStorage]) -> Any:
-    if isinstance(value, torch.Tensor):
-        return _moved_tensor(value, device, copies)
-    if type(value) in (list, tuple):
-        return type(value)(_moved(item, device, copies) for item in value)
-    return value
+    to = torch.device(device)
+    return {
+        name: tree_map_only(torch.Tensor, lambda tensor: _moved_tensor(tensor, to, copies), value)
+        for name, value in values.items()
+    }
 
 
 def _moved_tensor(tensor: torch.Tensor, device: torch.device, copies: dict[int, torch.UntypedStorage]) -> torch.Tensor:

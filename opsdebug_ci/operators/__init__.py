@@ -8,6 +8,7 @@ from opsdebug_ci.operators.discovery import discover as discover
 from opsdebug_ci.operators.operator import Operator as Operator
 from opsdebug_ci.operators.outputs import named_outputs as named_outputs
 from opsdebug_ci.operators.outputs import positional_outputs as positional_outputs
+from opsdebug_ci.operators.outputs import written_leaves as written_leaves
 from opsdebug_ci.operators.outputs import written_names as written_names
 from opsdebug_ci.operators.signature import call_problem as call_problem
 from opsdebug_ci.operators.triton_interpreter import launches as launches

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from torch.utils._pytree import keystr, tree_flatten_with_path, tree_map_with_path
+
 from opsdebug_ci.errors import DeclarationError
+
+
+def leaves(name: str, value: Any) -> list[tuple[str, Any]]:
+    """What lies inside lists, tuples and dicts, each by its place, e.g. `xs[0]`; the value itself when it is none."""
+    return [(name + keystr(path), leaf) for path, leaf in tree_flatten_with_path(value)[0]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +24,7 @@ class Arguments:
     """One name per value."""
 
     values: tuple[Any, ...]
-    """Tensors, numbers and plain values."""
+    """Tensors, numbers and plain values, or lists, tuples and dicts of them."""
 
     by_keyword: bool = False
     """Call with keywords, as when an input callable returned a mapping."""
@@ -32,10 +39,18 @@ class Arguments:
         """Name and value, in call order."""
         return list(zip(self.names, self.values, strict=True))
 
+    def leaves(self) -> list[tuple[str, Any]]:
+        """As `items`, with what lies inside lists, tuples and dicts in their place."""
+        return [leaf for name, value in self.items() for leaf in leaves(name, value)]
+
     def map(self, change: Callable[[str, Any], Any]) -> Arguments:
-        """The same arguments with every value replaced by `change(name, value)`."""
-        values = tuple(change(name, value) for name, value in self.items())
-        return Arguments(names=self.names, values=values, by_keyword=self.by_keyword)
+        """The same arguments with every leaf replaced by `change(place, leaf)`; the place of one that is an argument is
+        its name."""
+        changed = (
+            tree_map_with_path(lambda path, leaf, name=name: change(name + keystr(path), leaf), value)
+            for name, value in self.items()
+        )
+        return replace(self, values=tuple(changed))
 
     def name_of(self, which: str | int) -> str:
         """Name of an argument given by name or position. Raises DeclarationError when there is none such."""

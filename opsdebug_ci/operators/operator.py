@@ -5,16 +5,18 @@ Decides what a declaration must satisfy. Deliberately runs nothing but the user'
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, Union, final
 
 from opsdebug_ci.errors import DeclarationError
-from opsdebug_ci.model.argument import TensorArgument
+from opsdebug_ci.model.argument import ScalarArgument, TensorArgument
 from opsdebug_ci.model.contract import Contract, Cost
 from opsdebug_ci.model.dims import bind
 from opsdebug_ci.model.dtype import DTYPE_NAMES
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
-from opsdebug_ci.operators.signature import argument_names, call_problem, inputs_from_signature
+from opsdebug_ci.operators.arguments import leaves
+from opsdebug_ci.operators.signature import argument_names, call_problem, inputs_from_signature, with_defaults
 
 Function = Callable[..., Any]
 CostFunction = Callable[[Mapping[str, int], str], Cost]
@@ -70,7 +72,9 @@ class Operator:
             raise DeclarationError(f"operator `{name}`: " + "; ".join(problems))
         self.name = name
         self.function = function
-        self.inputs: Inputs = inputs_from_signature(function) if inputs is None else inputs
+        self._declared: Inputs = inputs_from_signature(function) if inputs is None else inputs
+        self.inputs: Inputs = self._declared
+        """As declared, with defaults of the function that stand between or that a reference takes."""
         self.contract = contract or Contract()
         self.dtypes = tuple(dtypes)
         self.devices = tuple(devices)
@@ -80,6 +84,7 @@ class Operator:
         self.dims = bind(self.dim_names, dims or {})
         self.cost_function = cost
         self.requires_function = requires
+        self._add_defaults()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -105,10 +110,12 @@ class Operator:
         return tuple(self.inputs) if isinstance(self.inputs, Mapping) else argument_names(self.function)
 
     def kind_of(self, output: str, position: int = 0) -> Kind:
-        """Kind of one output, by its name or by `out<position>`."""
+        """Kind of one output, by its name, by that of the list, tuple or dict it lies in, or by `out<position>`."""
         if isinstance(self.kinds, Kind):
             return self.kinds
-        return self.kinds.get(output, self.kinds.get(f"out{position}", Kind.AUTO))
+        root = re.split(r"[\[.]", output)[0]
+        named = (output, root, *([f"out{position}"] if root == output else []))
+        return next((self.kinds[name] for name in named if name in self.kinds), Kind.AUTO)
 
     def reference(self, which: str) -> Callable[[AnyFunction], AnyFunction]:
         """Decorator registering a reference: `torch`, `naive` or `precise`. Raises DeclarationError otherwise."""
@@ -118,9 +125,14 @@ class Operator:
 
         def register(function: AnyFunction) -> AnyFunction:
             self.references[ReferenceKind(which)] = function
+            self._add_defaults()
             return function
 
         return register
+
+    def _add_defaults(self) -> None:
+        if isinstance(self._declared, Mapping):
+            self.inputs = with_defaults(self.function, self._declared, self.references.values())
 
     def cost(self, function: AnyFunction) -> AnyFunction:
         """Decorator registering `(dims, dtype) -> Cost`."""
@@ -171,7 +183,13 @@ def _input_problems(function: Function, inputs: object) -> list[str]:
         return []
     misfit = call_problem(function, *inputs)
     fits = [f"the arguments {', '.join(inputs)} do not fit the function: {misfit}"] if misfit else []
-    return [*fits, *_stray_callables(function, inputs)]
+    nested = [
+        f"`{place}` is declared inside another value; wanted `arguments=` with the function that makes all inputs"
+        for name, value in inputs.items()
+        for place, leaf in leaves(name, value)
+        if leaf is not value and isinstance(leaf, (TensorArgument, ScalarArgument))
+    ]
+    return [*fits, *nested, *_stray_callables(function, inputs)]
 
 
 def _stray_callables(function: Function, inputs: Mapping[str, object]) -> list[str]:

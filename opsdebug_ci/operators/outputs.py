@@ -1,6 +1,7 @@
 """The outputs of one launch, in contract order and by name.
 
 Decides what counts as an output: the returned values, then `Contract.out`, then `Contract.mutates`, without repeats.
+Lists, tuples and dicts among them are taken apart, and what is inside goes by its place, e.g. `params[0]`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,23 @@ import torch
 from opsdebug_ci.errors import ReferenceFaultError, Unsupported
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.dtype import DTYPE_NAMES
-from opsdebug_ci.operators.arguments import Arguments
+from opsdebug_ci.operators.arguments import Arguments, leaves
 
 
 def written_names(contract: Contract, arguments: Arguments) -> tuple[str, ...]:
     """Names of the arguments the contract lets the operator write, `out` first."""
     out = () if contract.out is None else (arguments.name_of(contract.out),)
     return (*out, *(arguments.name_of(name) for name in contract.mutates))
+
+
+def written_leaves(contract: Contract, arguments: Arguments) -> dict[str, Any]:
+    """What lies in the arguments that `written_names` names, by its place."""
+    return {
+        place: leaf
+        for name in written_names(contract, arguments)
+        for place, leaf in leaves(name, arguments[name])
+        if leaf is not None
+    }
 
 
 def named_outputs(returned: Any, contract: Contract, arguments: Arguments) -> dict[str, torch.Tensor]:
@@ -31,13 +42,14 @@ def named_outputs(returned: Any, contract: Contract, arguments: Arguments) -> di
     Raises:
         ReferenceFaultError: something returned is neither a tensor, an array nor a number.
     """
-    written = {name: arguments[name] for name in written_names(contract, arguments)}
+    written = written_leaves(contract, arguments)
     outputs: dict[str, torch.Tensor] = {}
-    for position, (name, value) in enumerate(_returned(returned)):
+    for name, value in _returned(returned):
         tensor = as_tensor(value)
-        alias = next((key for key, argument in written.items() if _same_view(tensor, argument)), None)
-        own = name if name not in written else None  # another tensor by a written argument's name does not hide it
-        outputs[alias or own or f"out{position}"] = tensor
+        views = [key for key, argument in written.items() if _same_view(tensor, argument)]
+        alias = next((key for key in views if key not in outputs or tensor.numel()), None)  # empty ones all look alike
+        own = name if name not in written else f"out{len(outputs)}"  # does not hide the written argument of its name
+        outputs[alias or own] = tensor
     return {**outputs, **{name: as_tensor(value) for name, value in written.items() if name not in outputs}}
 
 
@@ -94,17 +106,22 @@ def _not_an_output(got: str) -> ReferenceFaultError:
     )
 
 
-def _returned(returned: Any) -> list[tuple[str | None, Any]]:
-    if returned is None:
-        return []
+def _returned(returned: Any) -> list[tuple[str, Any]]:
+    """What was returned, without None, by name or place."""
     if isinstance(returned, Mapping):
-        return [(str(name), value) for name, value in returned.items()]
-    if isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
+        items = [(str(name), value) for name, value in returned.items()]
+    elif isinstance(returned, Sequence) and not isinstance(returned, (str, bytes)):
         # A NamedTuple has `_fields`; what torch returns from max, sort or topk names its fields as match arguments.
-        names = getattr(returned, "_fields", None) or getattr(returned, "__match_args__", None)
-        names = names if names and len(names) == len(returned) else [None] * len(returned)
-        return [(name, value) for name, value in zip(names, returned, strict=True) if value is not None]
-    return [(None, returned)]
+        fields: tuple[str, ...] = getattr(returned, "_fields", ()) or getattr(returned, "__match_args__", ())
+        given = [value for value in returned if value is not None]
+        items = list(zip(fields, returned, strict=False)) if len(fields) == len(returned) else _numbered(given)
+    else:
+        items = _numbered([returned])
+    return [leaf for name, value in items for leaf in leaves(name, value) if leaf[1] is not None]
+
+
+def _numbered(values: list[Any]) -> list[tuple[str, Any]]:
+    return [(f"out{position}", value) for position, value in enumerate(values)]
 
 
 def _same_view(tensor: torch.Tensor, argument: Any) -> bool:

@@ -11,6 +11,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, final
 
@@ -100,7 +101,8 @@ class _Capture:
             return arguments
         written = set(written_names(self._operator.contract, arguments))
         copies = iter(settled([value for name, value in arguments.items() if name in written]))
-        return arguments.map(lambda name, value: next(copies) if name in written else value)
+        values = tuple(next(copies) if name in written else value for name, value in arguments.items())
+        return replace(arguments, values=values)
 
     def _keep_raised(self, before: Arguments | None, error: Exception) -> None:
         if before is not None:

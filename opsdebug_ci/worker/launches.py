@@ -31,7 +31,7 @@ from opsdebug_ci.guard import (
     shared_memory,
     soil_heap,
 )
-from opsdebug_ci.operators import Arguments, Operator, limit_met, named_outputs, written_names
+from opsdebug_ci.operators import Arguments, Operator, limit_met, named_outputs, written_leaves, written_names
 from opsdebug_ci.trace.interception import launches_through
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import Conditions, Launch, Outputs
@@ -60,12 +60,13 @@ class Launcher:
         self._operator = operator
         self._seed = seed
         self._pristine = arguments
-        self._written = frozenset(written_names(operator.contract, arguments))
+        written = frozenset(written_names(operator.contract, arguments))
+        self._written_leaves = frozenset(written_leaves(operator.contract, arguments))
         out = operator.contract.out
         self._out = None if out is None else arguments.name_of(out)
         self._output_sizes: dict[torch.device, tuple[int, ...]] = {}
         self._quickest_ns: int | None = None
-        self.grounds = Grounds(arguments.names, arguments.values, self._written)
+        self.grounds = Grounds(arguments.names, arguments.values, written)
         """Where the arguments are laid out."""
         self.between_zones = True
         """The operator bears arguments that cannot be resized."""
@@ -143,7 +144,9 @@ class Launcher:
         located = None if locator is None else locator.found
         writes = laid.changes(self.grounds.places, located)
         writes += () if memory is None else memory.changes(outputs, located)
-        shared = () if self._operator.contract.may_alias else shared_memory(arguments.items(), outputs, self._written)
+        shared = (
+            () if self._operator.contract.may_alias else shared_memory(arguments.items(), outputs, self._written_leaves)
+        )
         return Launch(outputs=_copied(outputs), memory=writes, aliases=shared, layout_changes=laid.layout_changes())
 
     def _watch(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from opsdebug_ci.guard.nesting import has_bytes, map_leaves
+from opsdebug_ci.guard.nesting import copied_generator, has_bytes, map_leaves
 
 ALIGNMENT = 512
 """Bytes modulo which an address may matter to a kernel: what device allocators align to."""
@@ -40,7 +40,7 @@ def settled(values: Sequence[Any]) -> tuple[Any, ...]:
         if isinstance(value, np.ndarray):
             return value.copy(order="K")
         if not isinstance(value, torch.Tensor):
-            return value
+            return copied_generator(value)
         plain = value.detach().resolve_conj().resolve_neg()
         if not has_bytes(plain):
             return plain.clone()

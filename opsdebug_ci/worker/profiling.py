@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
-from opsdebug_ci.guard.nesting import has_bytes, map_leaves
+from opsdebug_ci.guard.nesting import has_bytes
 from opsdebug_ci.model.contract import Cost
 from opsdebug_ci.model.message import ProfileCase
 from opsdebug_ci.model.profile import CaseProfile, Parts, Stopwatch, Traffic
@@ -161,7 +161,7 @@ def _gathered(pristine: Arguments) -> tuple[Arguments, list[torch.Tensor]]:
             return value.contiguous()
         return value
 
-    return pristine.map(lambda _, value: map_leaves(value, gather)), scattered
+    return pristine.map(lambda _, value: gather(value)), scattered
 
 
 def _copying_ns(scattered: list[torch.Tensor], timing: Timing) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 from opsdebug_ci.errors import Unsupported
 from opsdebug_ci.guard import clone_values
@@ -124,7 +125,7 @@ class References:
             return "no torch reference to derive it from"
         if any(kind is Kind.QUANTIZE for kind in self._kinds()):
             return "quantisation means its casts, so its reference is not lifted to float64"
-        floats = [v for v in self._arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+        floats = [v for _, v in self._arguments.leaves() if isinstance(v, torch.Tensor) and v.is_floating_point()]
         if floats and all(value.dtype is torch.float64 for value in floats):
             return "the torch reference works in float64 already"
         return None
@@ -173,7 +174,8 @@ class References:
             return change(wide) if change is not None and _takes_noise(wide) else wide
 
         arguments = self._copies().map(widened)
-        return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), observer))]
+        shown = None if observer is None else _on_dense(observer)
+        return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), shown))]
 
     def _evaluations(self, arithmetic: Arithmetic, answered: tuple[ReferenceKind, ...]) -> Evaluations | None:
         """Of the first reference that runs in float64, else of one as it is written, on arguments perturbed by one
@@ -191,7 +193,7 @@ class References:
                 continue
         if self._all_exact():
             return None
-        floats = [v.dtype for v in self._arguments.values if isinstance(v, torch.Tensor) and v.is_floating_point()]
+        floats = [v.dtype for _, v in self._arguments.leaves() if isinstance(v, torch.Tensor) and v.is_floating_point()]
         own = [float_format(dtype) for dtype in floats]
         coarsest = min(own, key=lambda fmt: fmt.precision, default=arithmetic.compute)
         written = self._operator.references[next(kind for kind in SPREAD_AROUND if kind in answered)]
@@ -229,6 +231,27 @@ class References:
 def _takes_noise(value: Any) -> bool:
     """A float tensor with strides: errors are added in place, which sparse layouts refuse."""
     return isinstance(value, torch.Tensor) and value.is_floating_point() and value.layout is torch.strided
+
+
+def _on_dense(observer: NodeObserver) -> NodeObserver:
+    """`observer`, shown a step on sparse tensors as the same step on dense ones. One that makes a sparse tensor, or that
+    torch has for them alone, moves numbers in or out of them and is not shown."""
+
+    def is_sparse(value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and value.layout is not torch.strided
+
+    def observe(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        if any(map(is_sparse, tree_leaves(result))):
+            return result
+        if any(map(is_sparse, tree_leaves((args, kwargs)))):
+            args, kwargs = tree_map(lambda value: value.to_dense() if is_sparse(value) else value, (args, kwargs))
+            try:
+                func(*tree_map_only(torch.Tensor, torch.clone, args), **kwargs)
+            except (RuntimeError, TypeError):
+                return result
+        return observer(func, args, kwargs, result)
+
+    return observe
 
 
 def _absent(kind: ReferenceKind, reason: str) -> ReferenceReading:

@@ -14,7 +14,7 @@ from opsdebug_ci.guard import clone_values, shared_memory
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.memory import AliasReading
 from opsdebug_ci.model.vocabulary import Direction, ReferenceKind
-from opsdebug_ci.operators import Arguments, Operator, positional_outputs, written_names
+from opsdebug_ci.operators import Arguments, Operator, positional_outputs, written_leaves
 from opsdebug_ci.worker.isolation import isolated
 
 
@@ -39,7 +39,7 @@ def unlike_reference(
             returned = positional_outputs(copies.call(reference))
     except BaseException:  # noqa: BLE001 - user code: that it raises is told where its answer is asked for; exits too
         return ()
-    written = frozenset(written_names(operator.contract, arguments))
+    written = frozenset(written_leaves(operator.contract, arguments))
     expected = shared_memory(copies.items(), dict(zip(outputs, returned, strict=False)), written)
     known = {(reading.output, reading.other) for reading in expected}
     return tuple(reading for reading in found if (reading.output, reading.other) not in known)

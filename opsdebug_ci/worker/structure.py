@@ -5,6 +5,8 @@ Decides mismatches of number, name and axis. Deliberately leaves shapes and dtyp
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from opsdebug_ci.operators import Arguments, Operator
@@ -14,7 +16,8 @@ from opsdebug_ci.worker.references import ReferenceAnswers
 
 def misdeclared(operator: Operator, arguments: Arguments, outputs: tuple[str, ...]) -> str | None:
     """What the declaration says of outputs that do not exist; only a launch can tell."""
-    known = {*outputs, *(f"out{position}" for position in range(len(outputs)))}
+    roots = [re.split(r"[\[.]", output)[0] for output in outputs]
+    known = {*outputs, *roots, *(f"out{position}" for position in range(len(outputs)))}
     strangers = set(operator.kinds) - known if isinstance(operator.kinds, dict) else set()
     if strangers:
         return f"`kind` names {', '.join(map(repr, sorted(strangers)))}; the outputs are {', '.join(outputs)}"

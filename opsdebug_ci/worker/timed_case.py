@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
@@ -19,7 +20,7 @@ from opsdebug_ci.errors import OpsdebugError, Unsupported
 from opsdebug_ci.model.message import TimeCase
 from opsdebug_ci.model.timing import CaseTimed, Visit
 from opsdebug_ci.model.vocabulary import Direction
-from opsdebug_ci.operators import Arguments, Operator, launches, limit_met
+from opsdebug_ci.operators import Arguments, Operator, launches, limit_met, written_leaves
 from opsdebug_ci.timing.clock import clock_of
 from opsdebug_ci.timing.clock_state import ClockWatch
 from opsdebug_ci.timing.sampling import Subject, calls_for, take_samples, warm_up
@@ -103,8 +104,8 @@ class TimedCases:
 def subject_of(operator: Operator, pristine: Arguments, function: Callable[..., Any] | None = None) -> Subject:
     """The operator, or `function` in its place, on a fresh copy of its arguments; what it raises becomes NotTimed."""
     live = Arguments(names=pristine.names, values=settled(pristine.values), by_keyword=pristine.by_keyword)
-    mutated = [(live[name], pristine[name]) for name in operator.contract.mutates]
-    tensors = [(to, kept) for to, kept in mutated if isinstance(to, torch.Tensor) and isinstance(kept, torch.Tensor)]
+    mutated, kept = (written_leaves(replace(operator.contract, out=None), arguments) for arguments in (live, pristine))
+    tensors = [(to, kept[place]) for place, to in mutated.items() if isinstance(to, torch.Tensor)]
     return Subject(
         call=guarded(call_of(operator, live, function)), restore=partial(_restore, tensors) if tensors else None
     )

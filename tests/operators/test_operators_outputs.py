@@ -155,3 +155,23 @@ def test_arguments_are_called_by_position_or_by_keyword() -> None:
     changed = Arguments.of_mapping({"c": 3, "a": 1}).map(lambda name, value: f"{name}{value}")
     assert changed.call(function) == ("a1", 0, "c3")
     assert (changed["a"], changed[0], changed[-1]) == ("a1", "c3", "a1")
+
+
+NESTED = Arguments(names=("params", "state"), values=([X, torch.ones(0), torch.ones(0)], {"m": P}))
+BOTH = Contract(mutates=("params", "state"))
+
+
+@pytest.mark.parametrize(
+    ("returned", "contract", "expected"),
+    [
+        ((X, [P, {"min": X, "none": None}]), NONE, "out0 out1[0] out1[1]['min']"),
+        ({"pair": (X, P)}, NONE, "pair[0] pair[1]"),
+        ([[X], [P]], NONE, "out0[0] out1[0]"),
+        (None, BOTH, "params[0] params[1] params[2] state['m']"),
+        (list(NESTED.values), BOTH, "params[0] params[1] params[2] state['m']"),
+    ],
+)
+def test_nested_outputs_go_by_their_place(returned: object, contract: Contract, expected: str) -> None:
+    outputs = named_outputs(returned, contract, NESTED)
+    assert " ".join(outputs) == expected
+    assert len(outputs) == len(expected.split())

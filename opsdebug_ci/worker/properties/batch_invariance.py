@@ -87,7 +87,7 @@ def _first_row(scene: Scene, arguments: Arguments, dim: str) -> Arguments | None
                 return None
         else:
             made[name] = value
-    return arguments.map(lambda name, _: made[name])
+    return replace(arguments, values=tuple(made.values()))
 
 
 def _reading(dim: str, together: Outputs, alone: Outputs) -> Iterator[PropertyReading]:
