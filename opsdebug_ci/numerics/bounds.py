@@ -122,7 +122,8 @@ def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -
         tolerance = rounding + gain * steps
         explained = 2 * steps
         if spread.worst is not None:
-            explained = torch.maximum(explained, torch.minimum(spread.worst, END * steps))
+            worst = spread.worst if spread.hidden else torch.minimum(spread.worst, END * steps)
+            explained = torch.maximum(explained, worst)
         if spread.operand is not None:
             explained = torch.maximum(explained, multiple * spread.operand)
         worst_case = rounding + gain * explained

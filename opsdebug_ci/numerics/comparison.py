@@ -243,8 +243,11 @@ class _Comparison:
         if sides is not None and sides[0].shape == excused.shape:
             low, high = (_comparable(side, self._output.actual) for side in sides)
             actual = self._output.actual.to(low.dtype)
-            beyond = 0 if self._bound is None else self._bound.worst_case
-            excused = (actual >= low - beyond) & (actual <= high + beyond)
+            if self._bound is None:
+                excused = (actual >= low) & (actual <= high)
+            else:
+                beyond = self._bound.worst_case
+                excused = (low != high) & (actual >= low - beyond) & (actual <= high + beyond)
         chosen = source.conditioned(position)
         if chosen is not None and chosen.shape == excused.shape:
             excused = excused | ~self._violated(_comparable(chosen, self._output.actual)).red
@@ -270,7 +273,8 @@ class _Comparison:
         """Of one element of each floating argument."""
         product = 1.0
         for value in self._output.arguments.values():
-            if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel():
+            dense = isinstance(value, torch.Tensor) and value.layout is torch.strided
+            if dense and value.is_floating_point() and value.numel():
                 finite = torch.nan_to_num(value.double(), nan=0.0, posinf=0.0, neginf=0.0)
                 product *= max(1.0, float(finite.abs().max()))
         return product

@@ -6,6 +6,7 @@ Decides which references answer a case and why the others do not.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -109,8 +110,8 @@ class References:
         self._enter("precise, derived from torch")
 
         def centre() -> Tensors:
-            run = functools.partial(self._lifted, function)
-            self._lifted_torch = Evaluations(self._isolated(run), arithmetic, self._recorder)
+            run = self._isolated(functools.partial(self._lifted, function), ReferenceKind.TORCH)
+            self._lifted_torch = Evaluations(run, arithmetic, self._recorder)
             return list(self._lifted_torch.centre)
 
         self._record(answers, ReferenceKind.PRECISE, centre, derived=True)
@@ -188,7 +189,7 @@ class References:
                 continue
             self._enter(f"evaluations of {kind}")
             try:
-                return Evaluations(self._isolated(functools.partial(self._lifted, function)), arithmetic)
+                return Evaluations(self._isolated(functools.partial(self._lifted, function), kind), arithmetic)
             except BaseException:  # noqa: BLE001, S112 - a reference may exit here although it does not as it is written
                 continue
         if self._all_exact():
@@ -196,12 +197,17 @@ class References:
         floats = [v.dtype for _, v in self._arguments.leaves() if isinstance(v, torch.Tensor) and v.is_floating_point()]
         own = [float_format(dtype) for dtype in floats]
         coarsest = min(own, key=lambda fmt: fmt.precision, default=arithmetic.compute)
-        written = self._operator.references[next(kind for kind in SPREAD_AROUND if kind in answered)]
-        run = self._isolated(functools.partial(self._as_written, written))
+        kind = next(kind for kind in SPREAD_AROUND if kind in answered)
+        run = self._isolated(functools.partial(self._as_written, self._operator.references[kind]), kind)
         return Evaluations(run, replace(arithmetic, compute=coarsest, operand=None))
 
-    def _isolated(self, run: ReferenceRun) -> ReferenceRun:
+    def _isolated(self, run: ReferenceRun, kind: ReferenceKind) -> ReferenceRun:
+        """`run` with the case's seed; all but the first say that it is a reference that runs."""
+        earlier = itertools.count()
+
         def guarded(change: Callable[[torch.Tensor], torch.Tensor] | None, observer: NodeObserver | None) -> Tensors:
+            if next(earlier) == 1:
+                self._enter(f"evaluations of {kind}")
             with isolated(self._seed):
                 return run(change, observer)
 

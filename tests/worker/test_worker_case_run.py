@@ -355,8 +355,8 @@ def test_breadcrumbs_tell_what_begins() -> None:
         "reference: torch",
         "reference: naive",
         "reference: precise, derived from torch",
-        "reference: spread around torch",
         "compare",
+        "reference: evaluations of torch",
         "function: properties",
     ]
 

@@ -121,8 +121,8 @@ def test_a_case_is_run_whatever_the_operator_prints(worker: Worker) -> None:
         Phase.FUNCTION,
         Phase.REFERENCE,
         Phase.REFERENCE,
-        Phase.REFERENCE,
         Phase.COMPARE,
+        Phase.REFERENCE,
         Phase.FUNCTION,
     ]
 
