@@ -24,12 +24,11 @@ from typing import Any, final
 
 import numpy as np
 
+from opsdebug_ci.errors import EnvironmentLimitError
+from opsdebug_ci.numerics.bit_patterns import FLOAT8, decode, encode
+
 INTERPRETER = "triton.runtime.interpreter"
 """Module that is loaded once a kernel is decorated for the interpreter."""
-
-FLOAT8 = {"fp8e5": (2, 15, "ieee"), "fp8e4nv": (3, 7, "fn"), "fp8e4b8": (3, 8, "fnuz"), "fp8e5b16": (2, 16, "fnuz")}
-"""Stored bits of the mantissa, exponent bias, and which codes are special, by Triton's name (Micikevicius et al.,
-"FP8 formats for deep learning", 2022, arXiv:2209.05433; `fnuz` has one zero, and NaN in place of the other)."""
 
 PATTERNS = frozenset({"bf16", *FLOAT8})
 """Formats that the interpreter keeps as bit patterns."""
@@ -116,10 +115,18 @@ def mend(module: ModuleType) -> None:
     if vars(module).get("_mended_by_opsdebug"):
         return
     vars(module)["_mended_by_opsdebug"] = True
-    for mending in (_mend_conversions, _mend_arithmetic, _mend_atomics, _mend_reductions, _mend_scalars, _mend_calls):
+    for mending in (
+        _mend_conversions,
+        _mend_arithmetic,
+        _mend_atomics,
+        _mend_reductions,
+        _mend_scalars,
+        _mend_calls,
+        _mend_libdevice,
+    ):
         try:
             mending(module)
-        except AttributeError as missing:  # noqa: PERF203 - six times in a process
+        except AttributeError as missing:  # noqa: PERF203 - a few times in a process
             unmended.append(f"{mending.__name__.removeprefix('_mend_')}: {missing}")
 
 
@@ -145,83 +152,8 @@ def limit_met(error: BaseException) -> str | None:
     refuses = file.endswith("triton/runtime/interpreter.py") and (
         isinstance(error, NotImplementedError) or text.startswith("unsupported ")
     )
-    ours = file == __file__ and isinstance(error, NotImplementedError)
+    ours = file == __file__ and isinstance(error, EnvironmentLimitError)
     return f"limit of this machine: Triton's interpreter cannot run it ({text})" if lacks or refuses or ours else None
-
-
-@functools.cache
-def _float8_values(name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """Values of the 256 codes of a float8 format."""
-    mantissa, bias, special = FLOAT8[name]
-    code = np.arange(128)
-    exponent, fraction = code >> mantissa, code & ((1 << mantissa) - 1)
-    significand = np.where(exponent == 0, fraction, fraction + (1 << mantissa))
-    positive = np.ldexp(significand.astype(np.float32), np.maximum(exponent, 1) - bias - mantissa)
-    if special == "ieee":
-        positive[exponent == exponent.max()] = np.nan
-        positive[(exponent == exponent.max()) & (fraction == 0)] = np.inf
-    elif special == "fn":
-        positive[127] = np.nan
-    values = np.concatenate([positive, -positive])
-    if special == "fnuz":
-        values[128] = np.nan
-    return values
-
-
-def decode(data: Any, name: str) -> Any:
-    """Values of an array of the interpreter, of Triton's format `name`; exact, and in float32 where they are codes."""
-    if name == "bf16":
-        return (data.astype(np.uint32) << 16).view(np.float32)
-    return _float8_values(name)[data.astype(np.uint8)] if name in FLOAT8 else data
-
-
-def encode(values: Any, name: str, dtype: Any, *, toward_zero: bool = False) -> Any:
-    """`values` rounded once to Triton's format `name`, which the interpreter keeps in arrays of `dtype`.
-
-    Rounds to nearest even, or toward zero. NaN stays NaN. What is too large becomes infinity in bfloat16, and the
-    largest number in float8, as `cvt.rn.satfinite` has it (PTX ISA, cvt).
-    """
-    values = np.asarray(values)
-    if name in FLOAT8:
-        return _float8_codes(values, name, toward_zero=toward_zero)
-    if name == "bf16":
-        return _bfloat16_codes(values, toward_zero=toward_zero)
-    nearest = values.astype(dtype)
-    if not toward_zero or nearest.dtype.kind != "f":
-        return nearest
-    away = np.abs(nearest.astype(np.float64)) > np.abs(values.astype(np.float64))
-    return np.where(away, np.nextafter(nearest, nearest.dtype.type(0)), nearest)
-
-
-def _bfloat16_codes(values: Any, *, toward_zero: bool) -> Any:
-    if values.dtype not in (np.float32, np.float16, np.bool_, np.uint8, np.int8, np.uint16, np.int16):
-        wide = values.astype(np.float64)
-        bits = np.atleast_1d(wide.astype(np.float32)).view(np.uint32).reshape(wide.shape)
-        near = bits.view(np.float32).astype(np.float64)
-        # Rounded to odd, so that rounding a second time errs nowhere (Boldo and Melquiond, 2008, theorem 3).
-        bits = (bits - (np.abs(near) > np.abs(wide)).astype(np.uint32)) | (near != wide).astype(np.uint32)
-    else:
-        bits = values.astype(np.float32).view(np.uint32)
-        wide = values
-    bias = np.uint32(0) if toward_zero else np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))
-    codes = ((bits + bias) >> 16).astype(np.uint16)
-    return np.where(np.isnan(wide), np.uint16(0x7FC0), codes)
-
-
-def _float8_codes(values: Any, name: str, *, toward_zero: bool) -> Any:
-    table = _float8_values(name)
-    finite = table[:128][np.isfinite(table[:128])].astype(np.float64)
-    size = np.abs(values.astype(np.float64))
-    below = np.searchsorted(finite, size, side="right") - 1
-    above = np.minimum(below + 1, finite.size - 1)
-    middle = (finite[below] + finite[above]) / 2
-    up = (size > middle) | ((size == middle) & (below % 2 == 1))
-    codes = np.where(up & (not toward_zero), above, below)
-    negative = np.signbit(values.astype(np.float64))
-    if FLOAT8[name][2] == "fnuz":
-        negative &= codes != 0
-    nan = 0x80 if FLOAT8[name][2] == "fnuz" else 0x7F
-    return np.where(np.isnan(size), nan, codes | (negative.astype(np.int64) << 7)).astype(np.uint8)
 
 
 def _mend_conversions(module: Any) -> None:
@@ -261,6 +193,17 @@ def _mend_conversions(module: Any) -> None:
     builder.get_bf16 = lambda _, value: handle(encode(np.array([value]), "bf16", np.uint16), language.bfloat16)
 
 
+def _fused(x: Any, y: Any, z: Any) -> Any:
+    """x * y + z in float64, rounded to odd, so that rounding to any narrower format errs once (as in `encode`)."""
+    product = np.multiply(x, y, dtype=np.float64)
+    total = product + z
+    share = total - product
+    lost = (product - (total - share)) + (z - share)  # TwoSum (Knuth, TAOCP 2, 4.2.2)
+    odd = np.where(np.sign(lost) == np.sign(total), total, np.nextafter(total, 0))
+    sticky = (odd.view(np.int64) | 1).view(np.float64)
+    return np.where((lost != 0) & np.isfinite(total), sticky, total)
+
+
 def _mend_arithmetic(module: Any) -> None:  # noqa: C901 - a dozen one-line functions that replace methods
     """bfloat16 is computed in float32 and rounded once; a comparison is a truth value, whatever it compares.
 
@@ -289,17 +232,6 @@ def _mend_arithmetic(module: Any) -> None:  # noqa: C901 - a dozen one-line func
     def truth(result: Any, _: Any) -> Any:
         return handle(result.data.astype(np.bool_), language.int1)
 
-    def fused(x: Any, y: Any, z: Any) -> Any:
-        product = np.multiply(widened(x).data, widened(y).data, dtype=np.float64)
-        total = product + widened(z).data
-        share = total - product
-        lost = (product - (total - share)) + (widened(z).data - share)
-        # Rounded to odd, as in `_bfloat16_codes`; TwoSum (Knuth, TAOCP 2, 4.2.2) says what was lost.
-        odd = np.where(np.sign(lost) == np.sign(total), total, np.nextafter(total, 0))
-        sticky = (odd.view(np.int64) | 1).view(np.float64)
-        exact = np.where((lost != 0) & np.isfinite(total), sticky, total)
-        return handle(encode(exact, z.dtype.scalar.name, z.data.dtype), z.dtype.scalar)
-
     for name, function in (("minnumf", np.fmin), ("maxnumf", np.fmax)):  # older versions let NaN through
         setattr(builder, f"create_{name}", lambda self, a, b, op=function: self.binary_op(a, b, op))
     for name in ROUNDED:
@@ -310,8 +242,15 @@ def _mend_arithmetic(module: Any) -> None:  # noqa: C901 - a dozen one-line func
         method = vars(builder).get(f"create_{name}")
         if method is not None:
             setattr(builder, f"create_{name}", wide(method, truth))
-    fma = builder.create_fma
-    builder.create_fma = lambda self, x, y, z: fma(self, x, y, z) if z.data.dtype == np.float64 else fused(x, y, z)
+    direct = builder.create_fma
+
+    def fma(self: Any, x: Any, y: Any, z: Any) -> Any:
+        if z.data.dtype == np.float64:
+            return direct(self, x, y, z)
+        exact = _fused(*(widened(value).data for value in (x, y, z)))
+        return handle(encode(exact, z.dtype.scalar.name, z.data.dtype), z.dtype.scalar)
+
+    builder.create_fma = fma
     builder.create_dot = wide(builder.create_dot, lambda result, _: result)
 
 
@@ -341,7 +280,46 @@ def _mend_atomics(module: Any) -> None:
     builder.create_atomic_rmw = atomic
 
 
-def _mend_reductions(module: Any) -> None:  # noqa: C901 - as above
+def _combine(self: Any, kinds: list[Any], left: list[Any], right: list[Any]) -> list[Any]:
+    """Combine two lists of arrays by the function of a reduction or scan `self`, as its language does."""
+    operands = [self.to_tensor(data, kind) for data, kind in zip(left + right, kinds + kinds, strict=True)]
+    made = self.combine_fn.fn(*operands)
+    made = made if isinstance(made, tuple) else (made,)
+    found = [value.handle.data if isinstance(value, type(operands[0])) else value for value in made]
+    return [np.broadcast_to(v, a.shape).astype(a.dtype, copy=False) for v, a in zip(found, left, strict=True)]
+
+
+def _arithmetic(ufunc: Any, kind: Any, left: list[Any], right: list[Any]) -> list[Any]:
+    """Combine two arrays of Triton type `kind` by a numpy function, rounding once."""
+    wide = ufunc(decode(left[0], kind.name), decode(right[0], kind.name))
+    return [encode(wide, kind.name, left[0].dtype)]
+
+
+def _tree(self: Any, values: Any, step: Any) -> Any:
+    """Reduce tensors along the axis of `self`, neighbours first, so that the order is kept."""
+    shape = values[0].handle.data.shape
+    data = [v.handle.data.reshape(-1) if self.axis is None else v.handle.data for v in values]
+    axis = 0 if self.axis is None else self.axis % len(shape)
+    data = [np.moveaxis(array, axis, -1) for array in data]
+    while data[0].shape[-1] > 1:
+        data = step([a[..., 0::2] for a in data], [a[..., 1::2] for a in data])
+    kept = (1,) * len(shape) if self.axis is None else (*shape[:axis], 1, *shape[axis + 1 :])
+    data = [array.reshape(kept) if self.keep_dims else array[..., 0] for array in data]
+    return [self.to_tensor(a if a.shape else a.item(), v.dtype) for a, v in zip(data, values, strict=True)]
+
+
+def _ladder(self: Any, values: Any, step: Any) -> Any:
+    """Scan tensors along the axis of `self` in a logarithm of steps (Hillis and Steele, 1986)."""
+    data = [value.handle.data for value in values]
+    axis = self.axis % data[0].ndim
+    place = np.arange(data[0].shape[axis]).reshape([-1 if d == axis else 1 for d in range(data[0].ndim)])
+    for distance in (1 << k for k in range((place.size - 1).bit_length())):
+        made = step([np.roll(array, distance, axis) for array in data], data)
+        data = [np.where(place < distance, a, b) for a, b in zip(data, made, strict=True)]
+    return [self.to_tensor(array, value.dtype) for array, value in zip(data, values, strict=True)]
+
+
+def _mend_reductions(module: Any) -> None:
     """Reductions and scans combine whole halves, in a tree that keeps the order and rounds at every step.
 
     The interpreter took sums of bit patterns, lost all that a step rounds away, failed on a row of NaN, and called a
@@ -349,42 +327,11 @@ def _mend_reductions(module: Any) -> None:  # noqa: C901 - as above
     """
     language, reduce, scan = module.tl, module.ReduceOps, module.ScanOps
 
-    def combine(self: Any, kinds: list[Any], left: list[Any], right: list[Any]) -> list[Any]:
-        operands = [self.to_tensor(data, kind) for data, kind in zip(left + right, kinds + kinds, strict=True)]
-        made = self.combine_fn.fn(*operands)
-        made = made if isinstance(made, tuple) else (made,)
-        found = [value.handle.data if isinstance(value, language.tensor) else value for value in made]
-        return [np.broadcast_to(v, a.shape).astype(a.dtype, copy=False) for v, a in zip(found, left, strict=True)]
-
-    def arithmetic(ufunc: Any, kind: Any, left: list[Any], right: list[Any]) -> list[Any]:
-        wide = ufunc(decode(left[0], kind.name), decode(right[0], kind.name))
-        return [encode(wide, kind.name, left[0].dtype)]
-
-    def tree(self: Any, values: Any, step: Any) -> Any:
-        shape = values[0].handle.data.shape
-        data = [v.handle.data.reshape(-1) if self.axis is None else v.handle.data for v in values]
-        axis = 0 if self.axis is None else self.axis % len(shape)
-        data = [np.moveaxis(array, axis, -1) for array in data]
-        while data[0].shape[-1] > 1:
-            data = step([a[..., 0::2] for a in data], [a[..., 1::2] for a in data])
-        kept = (1,) * len(shape) if self.axis is None else (*shape[:axis], 1, *shape[axis + 1 :])
-        data = [array.reshape(kept) if self.keep_dims else array[..., 0] for array in data]
-        return [self.to_tensor(a if a.shape else a.item(), v.dtype) for a, v in zip(data, values, strict=True)]
-
-    def ladder(self: Any, values: Any, step: Any) -> Any:
-        data = [value.handle.data for value in values]
-        axis = self.axis % data[0].ndim
-        place = np.arange(data[0].shape[axis]).reshape([-1 if d == axis else 1 for d in range(data[0].ndim)])
-        for distance in (1 << k for k in range((place.size - 1).bit_length())):
-            made = step([np.roll(array, distance, axis) for array in data], data)
-            data = [np.where(place < distance, a, b) for a, b in zip(data, made, strict=True)]
-        return [self.to_tensor(array, value.dtype) for array, value in zip(data, values, strict=True)]
-
     def general(direct: Any, climb: Any) -> Any:
         def create(self: Any, values: Any) -> Any:
             if _branches(self.combine_fn.fn):
                 return direct(self, values)
-            return climb(self, values, partial(combine, self, [value.dtype for value in values]))
+            return climb(self, values, partial(_combine, self, [value.dtype for value in values]))
 
         return create
 
@@ -392,8 +339,8 @@ def _mend_reductions(module: Any) -> None:  # noqa: C901 - as above
         def create(self: Any, value: Any) -> Any:
             if not value.dtype.is_floating():
                 return direct(self, value)
-            found = climb(self, (value,), partial(arithmetic, ufunc, value.dtype))
-            return found if climb is ladder else found[0]
+            found = climb(self, (value,), partial(_arithmetic, ufunc, value.dtype))
+            return found if climb is _ladder else found[0]
 
         return create
 
@@ -409,10 +356,13 @@ def _mend_reductions(module: Any) -> None:  # noqa: C901 - as above
         where = np.argmax(data == best, axis=self.axis, keepdims=self.keep_dims)
         return found, self.to_tensor(where, language.int32)
 
-    reduce.generic_reduce, scan.generic_scan = general(reduce.generic_reduce, tree), general(scan.generic_scan, ladder)
-    reduce.sum, reduce.min_max = of_floats(reduce.sum, tree, np.add), extreme
-    scan.cumsum = of_floats(scan.cumsum, ladder, np.add)
-    scan.cumprod = of_floats(scan.cumprod, ladder, np.multiply)
+    reduce.generic_reduce, scan.generic_scan = (
+        general(reduce.generic_reduce, _tree),
+        general(scan.generic_scan, _ladder),
+    )
+    reduce.sum, reduce.min_max = of_floats(reduce.sum, _tree, np.add), extreme
+    scan.cumsum = of_floats(scan.cumsum, _ladder, np.add)
+    scan.cumprod = of_floats(scan.cumprod, _ladder, np.multiply)
 
 
 @functools.cache
@@ -435,11 +385,11 @@ def _mend_scalars(module: Any) -> None:
 
 
 def _mend_calls(module: Any) -> None:  # noqa: C901 - as above
-    """A launch puts the language into interpreted form once, not with every function it calls; libdevice is there.
+    """A launch puts the language into interpreted form once, not with every function it calls.
 
     Computes with numpy's warnings off: NaN and overflow in a kernel are values.
     """
-    builder, handle, language, executor = module.InterpreterBuilder, module.TensorHandle, module.tl, module.GridExecutor
+    language, executor = module.tl, module.GridExecutor
     patch, launch = module._patch_lang, executor.__call__
     state = SimpleNamespace(active=False, changes=None)
 
@@ -474,21 +424,27 @@ def _mend_calls(module: Any) -> None:  # noqa: C901 - as above
         global _launches  # noqa: PLW0603 - a count of this process
         _launches += 1
         if unmended:
-            raise NotImplementedError(f"cannot be mended: {'; '.join(unmended)}")
+            raise EnvironmentLimitError(f"cannot be mended: {'; '.join(unmended)}")
         with np.errstate(all="ignore"):
             return launch(self, *arguments, **options)
+
+    module._patch_lang = patched
+    executor.__call__ = launched
+
+
+def _mend_libdevice(module: Any) -> None:
+    """Functions of CUDA's libdevice, which the interpreter has not, computed in float64 and rounded."""
+    handle, types = module.TensorHandle, module._get_np_dtype
 
     def extern(_: Any, __: str, ___: str, symbol: str, operands: list[Any], kind: Any, *____: Any) -> Any:
         name = symbol.removeprefix("__nv_").removeprefix("fast_").removesuffix("_rn")
         function = LIBDEVICE.get(name, LIBDEVICE.get(name[:-1]))  # __nv_tanhf is tanh of float32
         if function is None:
-            raise NotImplementedError(f"no `{symbol}` in interpreter mode")
+            raise EnvironmentLimitError(f"no `{symbol}` in interpreter mode")
         wide = function(*(operand.data.astype(np.float64) for operand in operands))
-        return handle(np.asarray(wide).astype(module._get_np_dtype(kind.scalar)), kind.scalar)
+        return handle(np.asarray(wide).astype(types(kind.scalar)), kind.scalar)
 
-    module._patch_lang = patched
-    executor.__call__ = launched
-    builder.create_extern_elementwise = extern
+    module.InterpreterBuilder.create_extern_elementwise = extern
 
 
 def _patch_libdevice(module: Any, scope: list[Any]) -> None:
