@@ -10,6 +10,8 @@ from worker_notation import case_of, judged, run
 from opsdebug_ci import Contract, Operator, operator, tensor
 from opsdebug_ci.errors import DeclarationError
 from opsdebug_ci.model import Verdict
+from opsdebug_ci.worker.arguments import private_arguments
+from opsdebug_ci.worker.timed_case import subject_of
 
 
 def descend(params, grads, state):
@@ -145,3 +147,15 @@ def test_a_tensor_declared_inside_a_list_is_refused_with_the_way_to_declare_it()
         Operator("stacked", torch.stack, {"xs": [tensor("N"), tensor("N")]}, {"torch": torch.stack})
     wanted = "is declared inside another value; wanted `arguments=` with the function that makes all inputs"
     assert str(mistake.value) == f"operator `stacked`: `xs[0]` {wanted}; `xs[1]` {wanted}"
+
+
+def test_lists_that_are_written_are_restored_between_timed_calls() -> None:
+    pristine = private_arguments(optimizer(descend), case_of(optimizer(descend), inputs="own", layout="own"))
+    subject = subject_of(
+        optimizer(lambda params, grads, state: seen.append(params[0].clone()) or params[0].zero_()), pristine
+    )
+    seen: list[torch.Tensor] = []
+    for _ in range(2):
+        subject.restore()
+        subject.call()
+    assert torch.equal(seen[0], pristine["params"][0]) and torch.equal(seen[1], seen[0])
