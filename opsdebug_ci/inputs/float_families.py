@@ -108,9 +108,10 @@ def ties(recipe: Recipe) -> Real:
 
 
 def signed_zeros(recipe: Recipe) -> Real:
-    """Zeros of either sign at a quarter of the places each, at random, and in a quarter of the rows; the rest normal.
+    """Zeros of either sign at a quarter of the places each, at random; +0 throughout a quarter of the rows.
 
-    The only row, such as a weight or a bias, keeps its other values.
+    A row of both signs would ask which zero is the larger, which nobody specifies. The only row, such as a weight or a
+    bias, keeps its other values.
     """
     values = normal(recipe)
     order = recipe.stream.part("places").permutation(recipe.count)
@@ -118,7 +119,7 @@ def signed_zeros(recipe: Recipe) -> Real:
     values[order % 4 == 1] = -0.0
     rows = values.reshape(recipe.rows, recipe.width)
     empty = recipe.stream.part("rows").permutation(recipe.rows) % 4 == 0
-    rows[empty & (recipe.rows > 1)] *= 0.0
+    rows[empty & (recipe.rows > 1)] = 0.0
     return rows.reshape(-1)
 
 

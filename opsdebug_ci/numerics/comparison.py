@@ -266,8 +266,9 @@ class _Comparison:
         lost = torch.isfinite(expected) & ~torch.isfinite(ranged)
         if self._largest_product() > self._output.arithmetic.compute.max_finite:
             lost = lost | (torch.isfinite(expected) & ~torch.isfinite(self._output.actual))
-        flushed = 2.0 * ((ranged - expected).abs() + self._output.arithmetic.compute.min_normal) * (ranged != expected)
-        return lost | ((self._output.actual.double() - expected).abs() <= bound.worst_case + flushed)
+        flushed = 2.0 * ((ranged - expected).abs() + self._output.arithmetic.compute.min_normal)
+        error = (self._output.actual.double() - expected).abs()
+        return lost | ((ranged != expected) & (error <= bound.worst_case + flushed))
 
     def _largest_product(self) -> float:
         """Of one element of each floating argument."""
@@ -319,7 +320,7 @@ class _Comparison:
 
     def _integer_violated(self, expected: torch.Tensor) -> Violations:
         output, found = self._output, integer_violations(self._output.actual, expected, self._output.kind)
-        source = output.evaluate() if bool(found.over.any()) else None
+        source = output.evaluate() if bool(found.over.any()) and output.kind is not Kind.EXACT else None
         ordered = None if source is None else source.order_behind(output.position)
         if ordered is not None:
             values, along, deviation = ordered

@@ -131,7 +131,6 @@ class Evaluations:
         self._further: tuple[_Samples, _Samples | None, _Samples | None] | None = None
         self._noise: Noise | None = None
         self._cached: dict[str, list[torch.Tensor]] = {}
-        self._has_special = False
         largest = max((output.numel() for output in self.centre), default=0)
         self.levels = LEVELS if largest <= LARGE_ELEMENTS else LEVELS_LARGE
         """Numbers of noisy runs a spread may rest on."""
@@ -161,8 +160,8 @@ class Evaluations:
 
     def either_side(self, position: int) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Smallest and largest answer where decisions whose argument lies within its own error of the border fall
-        either way; None for a reference that decides nothing. Exact steps have no error, and decide alone."""
-        if not self._decisions:
+        either way; None where nothing decides, or an order gives the places themselves. Exact steps have no error."""
+        if not self._decisions or self._deciding(position) is not None:
             return None
         if "low" not in self._cached:
             self._cached["low"], self._cached["high"] = self._flipped()
@@ -207,22 +206,14 @@ class Evaluations:
 
     def touched_by_special(self, position: int) -> torch.Tensor:
         """Elements that some evaluation lets what is not finite in the arguments reach: NaN in its place spreads
-        through every step, what a mask takes out included. Negative infinities alone are masks, which are meant."""
-        found: list[bool] = []
+        through every step, what a mask takes out included. Negative infinities without positive ones are masks, which
+        are meant."""
 
         def poisoned(value: torch.Tensor) -> torch.Tensor:
-            found.append(bool((torch.isnan(value) | (value == math.inf)).any()))
-            return torch.where(torch.isfinite(value), value, math.nan)
+            masks = not bool((value == math.inf).any())
+            return torch.where(torch.isnan(value) if masks else ~torch.isfinite(value), math.nan, value)
 
-        spreading = self._once("touched", poisoned, _spread_nan)[position]
-        return (
-            torch.isnan(spreading) if self._special_arguments(found) else torch.zeros_like(spreading, dtype=torch.bool)
-        )
-
-    def _special_arguments(self, found: list[bool]) -> bool:
-        if found:
-            self._has_special = any(found)
-        return self._has_special
+        return torch.isnan(self._once("touched", poisoned, _spread_nan)[position])
 
     def order_behind(self, position: int) -> tuple[torch.Tensor, int | None, torch.Tensor] | None:
         """Of an index output: the values it orders, their axis, and their deviation; None where no order made it, or a

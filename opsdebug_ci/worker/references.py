@@ -240,8 +240,8 @@ def _takes_noise(value: Any) -> bool:
 
 
 def _on_dense(observer: NodeObserver) -> NodeObserver:
-    """`observer`, shown a step on sparse tensors as the same step on dense ones. One that makes a sparse tensor, or that
-    torch has for them alone, moves numbers in or out of them and is not shown."""
+    """`observer`, shown a step on sparse tensors as the same step on dense ones. One that makes a sparse tensor, or
+    that torch has for them alone, moves numbers in or out of them and is not shown."""
 
     def is_sparse(value: Any) -> bool:
         return isinstance(value, torch.Tensor) and value.layout is not torch.strided
