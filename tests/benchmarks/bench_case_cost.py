@@ -1,7 +1,7 @@
 """What a case of a right operator costs, beside the operator and one float64 reference.
 
-Every right operator of tests/bank that needs no compiler and no interpreter, on everyday values at its declared sizes, in
-each dtype: processor seconds of `run_case` on one thread. The budget is for the median over cases.
+Every right operator of tests/bank that needs no compiler and no interpreter, on everyday values at its declared sizes,
+in each dtype: processor seconds of `run_case` on one thread. The budget is for the median over cases.
 """
 
 from __future__ import annotations

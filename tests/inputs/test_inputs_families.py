@@ -105,7 +105,7 @@ FLOAT_PROPERTIES: dict[Family, Callable[[torch.Tensor, str], bool]] = {
     ),
     Family.TIES: lambda x, d: sorted(x.unique().tolist()) == [-2.5, -1.5, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5],
     Family.SIGNED_ZEROS: lambda x, d: (
-        bool((x == 0).logical_and(torch.signbit(x)).sum() >= x.numel() // 4)
+        bool((x == 0).logical_and(torch.signbit(x)).sum() >= x.numel() // 6)
         and bool((x == 0).logical_and(~torch.signbit(x)).sum() >= x.numel() // 4)
         and float(x.abs().max()) > 2
     ),
