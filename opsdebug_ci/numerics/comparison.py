@@ -139,11 +139,16 @@ class _Comparison:
 
     @property
     def is_settled(self) -> bool:
-        """More noise can change nothing: no element is beyond the tolerance but those of a wrong class, and no more are
-        misrounded than the tolerance alone explains."""
+        """More noise can change nothing: no element is beyond the tolerance but those of a wrong class, no more are
+        misrounded than the tolerance alone explains, and the references agree."""
         held, found = self._reproach, self._violations
-        doubtful = bool((found.over & ~found.classes).any())
-        return not doubtful and (held is None or not held.flagged)
+        doubtful = bool((found.over & ~found.classes).any()) or (held is not None and held.flagged)
+        return not doubtful and not any(self._vote(which, self._others[which], 0).elements for which in self._peers())
+
+    def _peers(self) -> list[ReferenceKind]:
+        """References as precise as the used one, which more noise may reconcile with it."""
+        wide = self._output.arithmetic.compute.name == "float64"
+        return [which for which in self._others if wide or which is not ReferenceKind.TORCH]
 
     def reading(self, blank: OutputReading) -> OutputReading:
         """(1) red against the used reference; (2) what another right evaluation shows as well is no violation; (3) who
