@@ -78,11 +78,12 @@ def command(
 
     Every failure fails the run, whether it is known or new. Nothing is stored.
     """
+    axes = parse_axes(dims=dims, dtype=dtype, seed=seed, inputs=inputs, layout=layout)
     settings = configuration(config, {"timeout": timeout, "budget": budget, "python": python})
     selection = Selection(
         stage=Stage.RUN,
         patterns=(*operators, *named),
-        axes=parse_axes(dims=dims, dtype=dtype, seed=seed, inputs=inputs, layout=layout),
+        axes=axes,
         checks=CHECKS[Verifier(verifier)],
         repeats=repeat,
         budget_s=settings.budget_s.of(Stage.RUN) if budget else None,  # the configuration's is for stages

@@ -101,7 +101,9 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
         results = result if isinstance(result, (tuple, list)) else ()
         state = [v for v, w in zip(written, _written(func, written), strict=True) if w and isinstance(v, torch.Tensor)]
         observed = self._observer(func, before, kwargs, (*results, *state)) if self._observer else ()
-        for value, seen in zip(state, observed[len(results) :], strict=True):
+        for value, seen in zip(
+            state, observed[len(results) :], strict=False
+        ):  # who alters the results may not know of it
             if seen is not value:
                 value.copy_(seen)
         return type(result)(observed[: len(results)]) if results else result

@@ -112,6 +112,7 @@ class Noise:
     another right order of the same steps may round where this one does not."""
 
     _sums: _SumErrors = field(default_factory=_SumErrors, init=False)
+    """Sizes met so far; the one part that changes while the noise is used."""
 
     def restart(self) -> None:
         """Begin another run of the same computation: its sums meet the same errors' sizes in the same order."""

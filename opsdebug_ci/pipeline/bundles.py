@@ -203,7 +203,7 @@ def _manifest(
         stored=(),
         verdict=judgement.verdict,
         findings=judgement.findings,
-        observation=replace(judgement.observation, durations=None),
+        observation=replace(judgement.observation, durations=None, processor_ns=None),
         commit=revision.commit,
         dirty=revision.dirty,
         source=_source(judgement.case.operator, bench),

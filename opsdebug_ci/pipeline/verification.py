@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -132,12 +132,7 @@ def verify(
         unchanged=left_out,
         unavailable=_unavailable(selection, bench),
         sources=_sources(wanted, configuration.root),
-        notes=(
-            *attempt.told(len(found), len(planned)),
-            *(rations.told() if rations is not None else ()),
-            *([f"ended by a signal: {len(found):,} of {len(planned):,} cases judged"] if signalled else []),
-            *told.notes,
-        ),
+        notes=(*_cut_short(attempt, rations, len(found), len(planned), signalled), *told.notes),
         baseline=baseline.known.commit,
     )
     ids = [item.case.id for item in whole]
@@ -145,6 +140,16 @@ def verify(
     if signalled is not None:
         raise TerminatedError(whole_document, signalled.code)
     return whole_document
+
+
+def _cut_short(
+    attempt: Attempt, rations: Rations | None, judged: int, planned: int, signalled: SystemExit | None
+) -> Iterator[str]:
+    """Why not all of the plan was judged, if so."""
+    yield from attempt.told(judged, planned)
+    yield from rations.told() if rations is not None else ()
+    if signalled is not None:
+        yield f"ended by a signal: {judged:,} of {planned:,} cases judged"
 
 
 def nothing_judged(stage: Stage, configuration: Configuration, world: World) -> RunDocument:

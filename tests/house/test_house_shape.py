@@ -21,7 +21,6 @@ LOOSE_DATACLASSES = {
     "model.contract.Cost": "users write Cost(flops, bytes)",
     "inputs.generator.Stream": "one field, its key",
     "numerics.noise._SumErrors": "a memory of sizes, filled while noise is drawn",
-    "numerics.spread._Samples": "a fold over noisy runs, in place because its tensors are large",
     "pipeline.experiment.Records": "a memory of launches, filled while they are made",
     "worker.isolation._Setting": "a table of pairs, read and write",
     "worker.refusals._Trial": "filled while the operator runs, and dies with it",
