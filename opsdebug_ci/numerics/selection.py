@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import dataclass, field
 
 import torch
 
 from opsdebug_ci.model.accuracy import Quantiles
 from opsdebug_ci.numerics.places import array_of, count_of, places_of
-from opsdebug_ci.numerics.quantiles import at_ranks, counted_to_ranks, named, quantiles, ranks_of
+from opsdebug_ci.numerics.quantiles import NO_QUANTILES, at_ranks, counted_to_ranks, named, ranks_of
 
 SAMPLE = 1 << 16
 """Elements sampled: brackets of the median then hold 2 % of all errors."""
@@ -53,8 +54,37 @@ def sample_positions(size: int, device: torch.device) -> torch.Tensor:
     return (steps.frac_() * size).to(torch.int64).clamp_(max=size - 1)
 
 
+@dataclass(slots=True)
+class _Bracket:
+    """Errors within `low` ... `high`, which are kept; those below are counted."""
+
+    low: float
+    high: float
+    below: int = 0
+    kept: list[torch.Tensor] = field(default_factory=list)
+
+    def sift(self, errors: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Copies of those to keep, and how many lie below."""
+        if self.low == 0.0:
+            return errors.clone(), 0
+        array = array_of(errors)
+        inside = array >= self.low
+        below = errors.numel() - count_of(inside)
+        if self.high < math.inf:
+            inside &= array <= self.high
+        return errors[places_of(inside)], below
+
+    def at(self, rank: int) -> float | None:
+        """The error at a rank among all; None where it is outside. Zeros are all that lies below the least error."""
+        if rank < self.below:
+            return 0.0 if self.low == _LEAST else None
+        kept = torch.cat(self.kept)
+        place = rank - self.below
+        return at_ranks(kept, [place], reorder=True)[0] if place < kept.numel() else None
+
+
 class FloatSelection:
-    """Percentiles of float64 errors: those near the median and the largest twentieth are kept, the rest is counted.
+    """Percentiles of float64 errors: those near the median, P95 and from P99 on are kept, the rest is counted.
 
     Selection by sampled brackets after Floyd and Rivest, "Expected time bounds for selection", Communications of the
     ACM 18(3), 1975. Zeros are counted too: they are the smallest errors there are, and often most of them. Blocks may
@@ -64,53 +94,31 @@ class FloatSelection:
     def __init__(self, sample: torch.Tensor | None, size: int) -> None:
         """Bracket by `sample`, float64 and at least 1000 long, of `size` errors to come; None keeps every error."""
         self._lock = threading.Lock()
-        self._blocks: list[torch.Tensor] = []
         self._seen = 0
-        self._below = 0
-        self._in_tail = 0
         self._kept = 0
         self._limit = max(KEPT, size // 8)
-        self._low, self._high, self._tail = (0.0, 0.0, 0.0) if sample is None else _brackets(sample)
+        self._brackets = [_Bracket(0.0, math.inf)] if sample is None else _brackets(sample)
 
     def add(self, errors: torch.Tensor) -> None:
         """Take a block, flat, nonnegative and without NaN. It is left alone, and may be overwritten afterwards."""
-        kept, below, tail = (errors.clone(), 0, 0) if self._low == 0.0 else self._sifted(errors)
+        sifted = [bracket.sift(errors) for bracket in self._brackets]
         with self._lock:
             self._seen += errors.numel()
-            self._below += below
-            self._in_tail += tail
-            self._kept += kept.numel()
-            self._blocks.append(kept)
-            if self._kept > self._limit:
-                self._blocks.clear()
+            self._kept += sum(kept.numel() for kept, _ in sifted)
+            for bracket, (kept, below) in zip(self._brackets, sifted, strict=True):
+                bracket.below += below
+                bracket.kept = [*bracket.kept, kept] if self._kept <= self._limit else []
 
     def found(self) -> Quantiles | None:
         """Percentiles of all blocks as `quantiles` would say; None where the sample misled or too much was kept."""
         if self._kept > self._limit:
             return None
-        kept = torch.cat(self._blocks)
-        self._blocks = [kept]
-        if self._low == 0.0:
-            return quantiles(kept)
-        ranks = ranks_of(self._seen)
-        first = self._seen - self._in_tail
-        zeros = self._below if self._low == _LEAST else 0
-        middle = self._kept - self._in_tail
-        # Sorted, the kept ones are those of the middle bracket, then the tail.
-        places = [rank - self._below if rank < first else rank - first + middle for rank in ranks if rank >= zeros]
-        if any(not 0 <= rank - self._below < middle for rank in ranks if zeros <= rank < first):
-            return None
-        return named([0.0 for rank in ranks if rank < zeros] + at_ranks(kept, places, reorder=True))
-
-    def _sifted(self, errors: torch.Tensor) -> tuple[torch.Tensor, int, int]:
-        """Those to keep, how many lie below all brackets, and how many in the tail."""
-        array = array_of(errors)
-        above = array >= self._low
-        below = errors.numel() - count_of(above)
-        above &= array <= self._high
-        tail = array >= self._tail
-        above |= tail
-        return errors[places_of(above)], below, count_of(tail)
+        if self._seen == 0:
+            return NO_QUANTILES
+        last = len(self._brackets) - 1  # it has the maximum, too
+        found = [self._brackets[min(place, last)].at(rank) for place, rank in enumerate(ranks_of(self._seen))]
+        known = [error for error in found if error is not None]
+        return named(known) if len(known) == len(found) else None
 
 
 def is_fair(sample: torch.Tensor) -> bool:
@@ -118,16 +126,15 @@ def is_fair(sample: torch.Tensor) -> bool:
     return sample.numel() >= _FAIR
 
 
-def _brackets(sample: torch.Tensor) -> tuple[float, float, float]:
-    """Around the median, and where the largest twentieth begins; one bracket where these two meet."""
+def _brackets(sample: torch.Tensor) -> list[_Bracket]:
+    """Around the median and P95, and from below P99 on."""
     size = sample.numel()
     ranks = [
         round(size * share + side * _DEVIATIONS * math.sqrt(size * share * (1 - share)))
-        for share, side in ((0.5, -1), (0.5, 1), (0.95, -1))
+        for share, side in ((0.5, -1), (0.5, 1), (0.95, -1), (0.95, 1), (0.99, -1))
     ]
-    low, high, tail = at_ranks(sample, ranks)
-    low = max(low, _LEAST)
-    return (low, high, tail) if high < tail else (low, low, low)
+    found = [max(error, _LEAST) for error in at_ranks(sample, [min(rank, size - 1) for rank in ranks])]
+    return [_Bracket(found[0], found[1]), _Bracket(found[2], found[3]), _Bracket(found[4], math.inf)]
 
 
 class IntegerTally:
