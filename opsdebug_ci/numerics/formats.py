@@ -212,9 +212,11 @@ def _doubtful(bits: Any, dropped: int, number_format: FloatFormat) -> torch.Tens
     irregular = magnitude < (number_format.min_exponent + _FLOAT32_BIAS) << _FLOAT32_MANTISSA_BITS
     irregular |= magnitude >= _FLOAT32_INFINITY
     halfway = (bits & ((1 << dropped) - 1)) == 1 << (dropped - 1)
-    if irregular.any():
-        halfway |= irregular & ((bits & ((1 << (dropped - 1)) - 1)) == 0) & (magnitude != 0)
-    return places_of(halfway)
+    places, few = places_of(halfway), places_of(irregular)
+    if few.numel():
+        ending = array_of(torch.as_tensor(bits)[few]) & ((1 << (dropped - 1)) - 1)
+        places = torch.cat([places, few[places_of(ending == 0)]])
+    return places
 
 
 def _require_float64(values: torch.Tensor) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass, field
 
 import torch
 
@@ -54,37 +53,12 @@ def sample_positions(size: int, device: torch.device) -> torch.Tensor:
     return (steps.frac_() * size).to(torch.int64).clamp_(max=size - 1)
 
 
-@dataclass(slots=True)
-class _Bracket:
-    """Errors within `low` ... `high`, which are kept; those below are counted."""
-
-    low: float
-    high: float
-    below: int = 0
-    kept: list[torch.Tensor] = field(default_factory=list)
-
-    def sift(self, errors: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """Copies of those to keep, and how many lie below."""
-        if self.low == 0.0:
-            return errors.clone(), 0
-        array = array_of(errors)
-        inside = array >= self.low
-        below = errors.numel() - count_of(inside)
-        if self.high < math.inf:
-            inside &= array <= self.high
-        return errors[places_of(inside)], below
-
-    def at(self, rank: int) -> float | None:
-        """The error at a rank among all; None where it is outside. Zeros are all that lies below the least error."""
-        if rank < self.below:
-            return 0.0 if self.low == _LEAST else None
-        kept = torch.cat(self.kept)
-        place = rank - self.below
-        return at_ranks(kept, [place], reorder=True)[0] if place < kept.numel() else None
+_EVERY = [(0.0, math.inf)]
+"""The bracket of all errors."""
 
 
 class FloatSelection:
-    """Percentiles of float64 errors: those near the median, P95 and from P99 on are kept, the rest is counted.
+    """Percentiles of float64 errors: those near the median, near P95 and from P99 on are kept, the rest is counted.
 
     Selection by sampled brackets after Floyd and Rivest, "Expected time bounds for selection", Communications of the
     ACM 18(3), 1975. Zeros are counted too: they are the smallest errors there are, and often most of them. Blocks may
@@ -94,20 +68,23 @@ class FloatSelection:
     def __init__(self, sample: torch.Tensor | None, size: int) -> None:
         """Bracket by `sample`, float64 and at least 1000 long, of `size` errors to come; None keeps every error."""
         self._lock = threading.Lock()
+        self._blocks: list[torch.Tensor] = []
         self._seen = 0
         self._kept = 0
         self._limit = max(KEPT, size // 8)
-        self._brackets = [_Bracket(0.0, math.inf)] if sample is None else _brackets(sample)
+        self._brackets = _EVERY if sample is None else _brackets(sample)
+        self._below = [0] * len(self._brackets)
 
     def add(self, errors: torch.Tensor) -> None:
         """Take a block, flat, nonnegative and without NaN. It is left alone, and may be overwritten afterwards."""
-        sifted = [bracket.sift(errors) for bracket in self._brackets]
+        kept, below = (errors.clone(), [0]) if self._brackets == _EVERY else self._sifted(errors)
         with self._lock:
             self._seen += errors.numel()
-            self._kept += sum(kept.numel() for kept, _ in sifted)
-            for bracket, (kept, below) in zip(self._brackets, sifted, strict=True):
-                bracket.below += below
-                bracket.kept = [*bracket.kept, kept] if self._kept <= self._limit else []
+            self._below = [sum(counts) for counts in zip(self._below, below, strict=True)]
+            self._kept += kept.numel()
+            self._blocks.append(kept)
+            if self._kept > self._limit:
+                self._blocks.clear()
 
     def found(self) -> Quantiles | None:
         """Percentiles of all blocks as `quantiles` would say; None where the sample misled or too much was kept."""
@@ -115,10 +92,30 @@ class FloatSelection:
             return None
         if self._seen == 0:
             return NO_QUANTILES
-        last = len(self._brackets) - 1  # it has the maximum, too
-        found = [self._brackets[min(place, last)].at(rank) for place, rank in enumerate(ranks_of(self._seen))]
-        known = [error for error in found if error is not None]
-        return named(known) if len(known) == len(found) else None
+        kept = torch.cat(self._blocks)
+        ranks, last = ranks_of(self._seen), len(self._brackets) - 1
+        found: list[float] = []
+        for place, ((low, high), below) in enumerate(zip(self._brackets, self._below, strict=True)):
+            here = ranks[place:] if place == last else [ranks[place]]  # the maximum is in the last bracket
+            inside = kept if self._brackets == _EVERY else kept[(kept >= low) & (kept <= high)]
+            zeros = [0.0 for rank in here if rank < below]
+            places = [rank - below for rank in here if rank >= below]
+            if (zeros and low != _LEAST) or (places and places[-1] >= inside.numel()):
+                return None
+            found += zeros + at_ranks(inside, places, reorder=True)
+        return named(found)
+
+    def _sifted(self, errors: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
+        """Those within a bracket, copied, and how many lie below each."""
+        array = array_of(errors)
+        kept, below = array < 0.0, []
+        for low, high in self._brackets:
+            inside = array >= low
+            below.append(errors.numel() - count_of(inside))
+            if high < math.inf:
+                inside &= array <= high
+            kept |= inside
+        return errors[places_of(kept)], below
 
 
 def is_fair(sample: torch.Tensor) -> bool:
@@ -126,15 +123,15 @@ def is_fair(sample: torch.Tensor) -> bool:
     return sample.numel() >= _FAIR
 
 
-def _brackets(sample: torch.Tensor) -> list[_Bracket]:
+def _brackets(sample: torch.Tensor) -> list[tuple[float, float]]:
     """Around the median and P95, and from below P99 on."""
     size = sample.numel()
     ranks = [
-        round(size * share + side * _DEVIATIONS * math.sqrt(size * share * (1 - share)))
+        min(size - 1, round(size * share + side * _DEVIATIONS * math.sqrt(size * share * (1 - share))))
         for share, side in ((0.5, -1), (0.5, 1), (0.95, -1), (0.95, 1), (0.99, -1))
     ]
-    found = [max(error, _LEAST) for error in at_ranks(sample, [min(rank, size - 1) for rank in ranks])]
-    return [_Bracket(found[0], found[1]), _Bracket(found[2], found[3]), _Bracket(found[4], math.inf)]
+    found = [max(error, _LEAST) for error in at_ranks(sample, ranks)]
+    return [(found[0], found[1]), (found[2], found[3]), (found[4], math.inf)]
 
 
 class IntegerTally:

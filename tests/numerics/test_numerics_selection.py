@@ -15,7 +15,6 @@ from opsdebug_ci.numerics.selection import (
     WORTHWHILE,
     FloatSelection,
     IntegerTally,
-    _Bracket,
     sample_positions,
 )
 
@@ -126,7 +125,7 @@ def test_more_than_agreed_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wanted.ulp == ranked(distances)
     monkeypatch.setattr("opsdebug_ci.numerics.selection.KEPT", 1000)
     monkeypatch.setattr("opsdebug_ci.numerics.selection.LARGE_KEPT", 1000)
-    monkeypatch.setattr("opsdebug_ci.numerics.selection._brackets", lambda sample: [_Bracket(0.0, math.inf)])
+    monkeypatch.setattr("opsdebug_ci.numerics.selection._brackets", lambda sample: [(0.0, math.inf)])
     assert read(actual, expected) == wanted
 
 
