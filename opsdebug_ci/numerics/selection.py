@@ -115,7 +115,7 @@ class FloatSelection:
             if high < math.inf:
                 inside &= array <= high
             kept |= inside
-        return errors[places_of(kept)], below
+        return errors.index_select(0, places_of(kept)), below
 
 
 def is_fair(sample: torch.Tensor) -> bool:
@@ -150,7 +150,7 @@ class IntegerTally:
 
     def add(self, values: torch.Tensor) -> int:
         """Take a block of nonnegative integers, flat and not empty; the largest of them."""
-        largest = int(values.amax())
+        largest = int(array_of(values).max())
         large = values[:0]
         if largest >= COUNTED_BELOW:
             small = values < COUNTED_BELOW

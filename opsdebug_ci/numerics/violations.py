@@ -125,8 +125,8 @@ def _all_green(
 ) -> bool:
     """Whether a block is finite, within the format, strictly within both bounds, and nowhere as bad as `worst` so far.
 
-    Says no where it is not sure. Of the errors only bounds are asked: nothing is divided. Where nothing was off yet, or
-    bits must agree, that takes the same finite numbers on both sides.
+    Says no where it is not sure, and divides nothing: e < worst * tolerance is e / tolerance < worst. Where nothing was
+    off yet, or bits must agree, that takes the same finite numbers on both sides. NaN fails every comparison.
     """
     y, e, tolerance, worst_case = (
         array_of(side.detach()) for side in (expected, error, bound.tolerance, bound.worst_case)
