@@ -145,7 +145,7 @@ class ErrorPass:
 
     def _divided(self, error: torch.Tensor, y: torch.Tensor, divisors: torch.Tensor) -> torch.Tensor | None:
         """Make `error` relative, in place; where `y` is not normal by far in the output's format, if anywhere."""
-        least = torch.abs(y, out=divisors).amin().item()
+        least = array_of(torch.abs(y, out=divisors)).min().item()
         far = _FAR_FROM_SUBNORMAL * self._pairs.format.min_normal
         tiny = places_of(array_of(divisors) < far) if least < far else None
         if least < self._floor:

@@ -13,7 +13,7 @@ import torch
 
 from opsdebug_ci.errors import InternalError, UsageError
 from opsdebug_ci.model.dtype import DTYPE_NAMES, FLOAT_FORMATS, FloatFormat, is_float
-from opsdebug_ci.numerics.places import array_of, count_of, places_of
+from opsdebug_ci.numerics.places import array_of, places_of
 
 _DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in DTYPE_NAMES}
 _NAMES: dict[torch.dtype, str] = {dtype: name for name, dtype in _DTYPES.items()}
@@ -25,8 +25,6 @@ _FLOAT64_EXPONENT_MASK = 0x7FF
 _FLOAT32_MANTISSA_BITS = 23
 _FLOAT32_BIAS = 127
 _FLOAT32_INFINITY = 0xFF << _FLOAT32_MANTISSA_BITS
-_FEW = 64
-"""One element in so many, or fewer, is cheaper rounded with care than passed over."""
 _SPACING_SHIFT = 52
 """A spacing of float64 lies in 2**-1074 ... 2**971; times 2**52 it is normal, so its exponent field says all."""
 
@@ -208,16 +206,17 @@ def _to_odd_float32(values: torch.Tensor) -> torch.Tensor:
 def _doubtful(bits: Any, dropped: int, number_format: FloatFormat) -> torch.Tensor:
     """Where a float32 with these bits may have been rounded onto halfway between two numbers of a narrower format.
 
-    Its last bits are zero there: of arbitrary values few, but of numbers of the format all. Those are passed over
-    where they are known not to be halfway: within the normal range, where exactly `dropped` bits go.
+    Within the normal range exactly `dropped` bits go, and halfway they are a one and zeros; elsewhere more may go.
     """
-    ending = (bits & ((1 << (dropped - 1)) - 1)) == 0
-    if count_of(ending) * _FEW > len(bits):
-        magnitude = bits & ((1 << 31) - 1)
-        irregular = magnitude < (number_format.min_exponent + _FLOAT32_BIAS) << _FLOAT32_MANTISSA_BITS
-        irregular |= magnitude >= _FLOAT32_INFINITY
-        ending &= irregular | ((bits & (1 << (dropped - 1))) != 0)
-    return places_of(ending)
+    magnitude = bits & ((1 << 31) - 1)
+    irregular = magnitude < (number_format.min_exponent + _FLOAT32_BIAS) << _FLOAT32_MANTISSA_BITS
+    irregular |= magnitude >= _FLOAT32_INFINITY
+    halfway = (bits & ((1 << dropped) - 1)) == 1 << (dropped - 1)
+    places, few = places_of(halfway), places_of(irregular)
+    if few.numel():
+        ending = array_of(torch.as_tensor(bits)[few]) & ((1 << (dropped - 1)) - 1)
+        places = torch.cat([places, few[places_of(ending == 0)]])
+    return places
 
 
 def _require_float64(values: torch.Tensor) -> None:

@@ -67,7 +67,10 @@ def at_ranks(errors: torch.Tensor, ranks: list[int], *, reorder: bool = False) -
         return []
     if errors.device.type == "cpu":
         array = errors.numpy() if reorder else errors.numpy().copy()
-        array.partition(sorted(set(ranks)))
+        done = 0
+        for rank in sorted(set(ranks)):
+            array[done:].partition(rank - done)  # one at a time: numpy has no vectorised search for several
+            done = rank + 1
         return [array[rank].item() for rank in ranks]
     ascending = errors.sort().values
     return [ascending[rank].item() for rank in ranks]

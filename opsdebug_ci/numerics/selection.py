@@ -14,7 +14,7 @@ import torch
 
 from opsdebug_ci.model.accuracy import Quantiles
 from opsdebug_ci.numerics.places import array_of, count_of, places_of
-from opsdebug_ci.numerics.quantiles import at_ranks, counted_to_ranks, named, quantiles, ranks_of
+from opsdebug_ci.numerics.quantiles import NO_QUANTILES, at_ranks, counted_to_ranks, named, ranks_of
 
 SAMPLE = 1 << 16
 """Elements sampled: brackets of the median then hold 2 % of all errors."""
@@ -53,8 +53,12 @@ def sample_positions(size: int, device: torch.device) -> torch.Tensor:
     return (steps.frac_() * size).to(torch.int64).clamp_(max=size - 1)
 
 
+_EVERY = [(0.0, math.inf)]
+"""The bracket of all errors."""
+
+
 class FloatSelection:
-    """Percentiles of float64 errors: those near the median and the largest twentieth are kept, the rest is counted.
+    """Percentiles of float64 errors: those near the median, near P95 and from P99 on are kept, the rest is counted.
 
     Selection by sampled brackets after Floyd and Rivest, "Expected time bounds for selection", Communications of the
     ACM 18(3), 1975. Zeros are counted too: they are the smallest errors there are, and often most of them. Blocks may
@@ -66,19 +70,17 @@ class FloatSelection:
         self._lock = threading.Lock()
         self._blocks: list[torch.Tensor] = []
         self._seen = 0
-        self._below = 0
-        self._in_tail = 0
         self._kept = 0
         self._limit = max(KEPT, size // 8)
-        self._low, self._high, self._tail = (0.0, 0.0, 0.0) if sample is None else _brackets(sample)
+        self._brackets = _EVERY if sample is None else _brackets(sample)
+        self._below = [0] * len(self._brackets)
 
     def add(self, errors: torch.Tensor) -> None:
         """Take a block, flat, nonnegative and without NaN. It is left alone, and may be overwritten afterwards."""
-        kept, below, tail = (errors.clone(), 0, 0) if self._low == 0.0 else self._sifted(errors)
+        kept, below = (errors.clone(), [0]) if self._brackets == _EVERY else self._sifted(errors)
         with self._lock:
             self._seen += errors.numel()
-            self._below += below
-            self._in_tail += tail
+            self._below = [sum(counts) for counts in zip(self._below, below, strict=True)]
             self._kept += kept.numel()
             self._blocks.append(kept)
             if self._kept > self._limit:
@@ -88,29 +90,32 @@ class FloatSelection:
         """Percentiles of all blocks as `quantiles` would say; None where the sample misled or too much was kept."""
         if self._kept > self._limit:
             return None
+        if self._seen == 0:
+            return NO_QUANTILES
         kept = torch.cat(self._blocks)
-        self._blocks = [kept]
-        if self._low == 0.0:
-            return quantiles(kept)
-        ranks = ranks_of(self._seen)
-        first = self._seen - self._in_tail
-        zeros = self._below if self._low == _LEAST else 0
-        middle = self._kept - self._in_tail
-        # Sorted, the kept ones are those of the middle bracket, then the tail.
-        places = [rank - self._below if rank < first else rank - first + middle for rank in ranks if rank >= zeros]
-        if any(not 0 <= rank - self._below < middle for rank in ranks if zeros <= rank < first):
-            return None
-        return named([0.0 for rank in ranks if rank < zeros] + at_ranks(kept, places, reorder=True))
+        ranks, last = ranks_of(self._seen), len(self._brackets) - 1
+        found: list[float] = []
+        for place, ((low, high), below) in enumerate(zip(self._brackets, self._below, strict=True)):
+            here = ranks[place:] if place == last else [ranks[place]]  # the maximum is in the last bracket
+            inside = kept if self._brackets == _EVERY else kept[(kept >= low) & (kept <= high)]
+            zeros = [0.0 for rank in here if rank < below]
+            places = [rank - below for rank in here if rank >= below]
+            if (zeros and low != _LEAST) or (places and places[-1] >= inside.numel()):
+                return None
+            found += zeros + at_ranks(inside, places, reorder=True)
+        return named(found)
 
-    def _sifted(self, errors: torch.Tensor) -> tuple[torch.Tensor, int, int]:
-        """Those to keep, how many lie below all brackets, and how many in the tail."""
+    def _sifted(self, errors: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
+        """Those within a bracket, copied, and how many lie below each."""
         array = array_of(errors)
-        above = array >= self._low
-        below = errors.numel() - count_of(above)
-        above &= array <= self._high
-        tail = array >= self._tail
-        above |= tail
-        return errors[places_of(above)], below, count_of(tail)
+        kept, below = array < 0.0, []
+        for low, high in self._brackets:
+            inside = array >= low
+            below.append(errors.numel() - count_of(inside))
+            if high < math.inf:
+                inside &= array <= high
+            kept |= inside
+        return errors.index_select(0, places_of(kept)), below
 
 
 def is_fair(sample: torch.Tensor) -> bool:
@@ -118,16 +123,15 @@ def is_fair(sample: torch.Tensor) -> bool:
     return sample.numel() >= _FAIR
 
 
-def _brackets(sample: torch.Tensor) -> tuple[float, float, float]:
-    """Around the median, and where the largest twentieth begins; one bracket where these two meet."""
+def _brackets(sample: torch.Tensor) -> list[tuple[float, float]]:
+    """Around the median and P95, and from below P99 on."""
     size = sample.numel()
     ranks = [
-        round(size * share + side * _DEVIATIONS * math.sqrt(size * share * (1 - share)))
-        for share, side in ((0.5, -1), (0.5, 1), (0.95, -1))
+        min(size - 1, round(size * share + side * _DEVIATIONS * math.sqrt(size * share * (1 - share))))
+        for share, side in ((0.5, -1), (0.5, 1), (0.95, -1), (0.95, 1), (0.99, -1))
     ]
-    low, high, tail = at_ranks(sample, ranks)
-    low = max(low, _LEAST)
-    return (low, high, tail) if high < tail else (low, low, low)
+    found = [max(error, _LEAST) for error in at_ranks(sample, ranks)]
+    return [(found[0], found[1]), (found[2], found[3]), (found[4], math.inf)]
 
 
 class IntegerTally:
@@ -146,7 +150,7 @@ class IntegerTally:
 
     def add(self, values: torch.Tensor) -> int:
         """Take a block of nonnegative integers, flat and not empty; the largest of them."""
-        largest = int(values.amax())
+        largest = int(array_of(values).max())
         large = values[:0]
         if largest >= COUNTED_BELOW:
             small = values < COUNTED_BELOW

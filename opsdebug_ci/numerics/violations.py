@@ -23,6 +23,9 @@ from opsdebug_ci.numerics.worst import Worst
 MISROUNDED_CODES_SHARE = 0.01
 """Share of quantised codes that may be off by one: the scaled value lay on a rounding boundary."""
 
+_SURELY_BELOW = 1.0 - 2.0**-40
+"""What is within this share of a bound is strictly within it, whatever a product rounds to."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violations:
@@ -54,24 +57,26 @@ def float_violations(actual: torch.Tensor, expected: torch.Tensor, bound: Bound,
     worst = Worst(blocks.in_c_order)
 
     def worker() -> Work[None]:
-        buffers = torch.empty(2, blocks.length, dtype=torch.float64, device=expected.device)
+        buffers = torch.empty(3, blocks.length, dtype=torch.float64, device=expected.device)
 
         def work(start: int, sides: tuple[torch.Tensor, ...]) -> None:
             a, y, tolerance, worst_case = sides
-            got, wanted, here = widened(a), widened(y), _of_block(bound, tolerance, worst_case)
-            excess = buffers[0, : a.numel()]
-            if not _all_green(got, wanted, here, output.max_finite, (excess, buffers[1, : a.numel()])):
-                places = _doubtful(got, wanted, here, output.max_finite, excess)
+            wide, error, excess = buffers[:, : a.numel()]
+            got, wanted, here = widened(a, wide), widened(y), _of_block(bound, tolerance, worst_case)
+            torch.sub(got, wanted, out=error).abs_()
+            if not _all_green(got, wanted, error, here, output.max_finite, worst.value, excess):
+                places = _doubtful(got, wanted, error, here, output.max_finite, excess)
                 few = _of_block(bound, tolerance[places], worst_case[places])
                 *judged, excess[places] = _judged(got[places], wanted[places], few, output)
                 masks.note(start + places, judged)
-            worst.note(excess, start)
+                worst.note(excess, start)
 
         return work
 
     blocks.each(worker)
     over, red, classes = masks.found()
-    return Violations(over=over, red=red, classes=classes, worst=worst.position)
+    first = 0 if blocks.elements else None
+    return Violations(over=over, red=red, classes=classes, worst=worst.position if worst.value else first)
 
 
 class _Masks:
@@ -112,35 +117,34 @@ def _of_block(bound: Bound, tolerance: torch.Tensor, worst_case: torch.Tensor) -
 def _all_green(
     got: torch.Tensor,
     expected: torch.Tensor,
+    error: torch.Tensor,
     bound: Bound,
     largest: float,
-    buffers: tuple[torch.Tensor, torch.Tensor],
+    worst: float | None,
+    spare: torch.Tensor,
 ) -> bool:
-    """Whether a block is finite, within the format, and strictly within both bounds; its excess is then in `buffers`.
+    """Whether a block is finite, within the format, strictly within both bounds, and nowhere as bad as `worst` so far.
 
-    Comparisons of minima and maxima, which NaN fails, instead of masks of elements. Says no where it is not sure, as
-    where a tolerance is 0, unless both sides are the same finite numbers.
+    Says no where it is not sure, and divides nothing: e < worst * tolerance is e / tolerance < worst. Where nothing was
+    off yet, or bits must agree, that takes the same finite numbers on both sides. NaN fails every comparison.
     """
-    share, spare = buffers
-    low, high = torch.aminmax(expected)
-    if not (-largest <= low.item() and high.item() <= largest):
+    y, e, tolerance, worst_case = (
+        array_of(side.detach()) for side in (expected, error, bound.tolerance, bound.worst_case)
+    )
+    if worst is None or not (-largest <= y.min() and y.max() <= largest):
         return False
-    error = torch.sub(got, expected, out=spare).abs_()
-    if error.amax().item() == 0.0:
-        share.zero_()
-        accepted = bound.tolerance.amin().item() >= 0.0 and bound.worst_case.amin().item() >= 0.0
+    if bound.exact or worst == 0.0:
+        accepted = bool(e.max() == 0.0 and tolerance.min() >= 0.0 and worst_case.min() >= 0.0)
         return accepted and torch.equal(got.view(torch.int64), expected.view(torch.int64))
-    least, most = torch.aminmax(torch.div(error, bound.tolerance, out=share))
-    if bound.exact or not (least.item() >= 0.0 and most.item() < 1.0):
-        return False
-    return torch.sub(bound.worst_case, error, out=spare).amin().item() >= 0.0
+    share = _SURELY_BELOW * (worst if worst < 1.0 else 1.0)
+    torch.sub(error, bound.tolerance, alpha=share, out=spare)
+    return bool(array_of(spare).max() <= 0.0 and (worst_case >= e).all())
 
 
 def _doubtful(
-    got: torch.Tensor, expected: torch.Tensor, bound: Bound, largest: float, share: torch.Tensor
+    got: torch.Tensor, expected: torch.Tensor, error: torch.Tensor, bound: Bound, largest: float, share: torch.Tensor
 ) -> torch.Tensor:
     """Where a block has to be judged by the definition; elsewhere it is green, and its excess then in `share`."""
-    error = (got - expected).abs_()
     torch.div(error, bound.tolerance, out=share).masked_fill_(error == 0, 0.0)
     sides = expected, bound.tolerance, bound.worst_case, error, share
     y, tolerance, worst_case, e, s = (array_of(side.detach()) for side in sides)

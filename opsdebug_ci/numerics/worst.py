@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import torch
 
+from opsdebug_ci.numerics.places import array_of
+
 
 class Worst:
     """The largest number so far and the first place that has it; NaN is larger than all. Threads may share it."""
@@ -42,7 +44,7 @@ class Worst:
             start: position of the block's first element.
             places: where in the block they stand; None when they are all of it.
         """
-        largest = values.amax().item()
+        largest = array_of(values).max().item()
         # An integer stays one, and is compared exactly.
         rank: tuple[bool, float] = (True, 0.0) if math.isnan(largest) else (False, largest)
         found = self._found

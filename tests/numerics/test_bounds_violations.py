@@ -357,3 +357,41 @@ def test_the_axis_is_inferred_where_only_one_fits(
     indices: tuple[int, ...], source: tuple[int, ...], axis: int | None
 ) -> None:
     assert infer_index_axis(torch.zeros(indices, dtype=torch.int64), torch.zeros(source)) == axis
+
+
+@pytest.mark.parametrize("off", [1.0, 1.25, 1.75, NAN])
+@pytest.mark.parametrize(("tolerance", "worst"), [(NAN, 1.0), (0.5, NAN), (-1.0, 1.0), (0.5, -1.0)])
+def test_blocks_after_one_that_was_off_still_need_tolerances_that_accept_them(
+    off: float, tolerance: float, worst: float
+) -> None:
+    expected = torch.ones(6 * BLOCK, dtype=torch.float64)
+    actual = expected.float()
+    actual[1] = off
+    terms = bound(expected, tolerance=0.5, worst=1.0)
+    terms.tolerance[-1], terms.worst_case[-1] = tolerance, worst
+    found = float_violations(actual, expected, terms, FLOAT_FORMATS["float32"])
+    alone = found.over.nonzero().flatten().tolist(), found.red.nonzero().flatten().tolist()
+    last = 6 * BLOCK - 1
+    over = [1] * (not off < 1.5) + [last] * (not tolerance >= 0)
+    red = [1] * math.isnan(off) + [last] * (not worst >= 0)
+    assert alone == (over, red)
+
+
+def test_of_equally_bad_elements_in_two_blocks_the_first_counts() -> None:
+    expected = torch.ones(6 * BLOCK, dtype=torch.float64)
+    actual = expected.float()
+    actual[[BLOCK + 7, 3 * BLOCK, 5 * BLOCK + 1]] = 1.25
+    for _ in range(5):
+        found = float_violations(actual, expected, bound(expected, tolerance=0.5, worst=1.0), FLOAT_FORMATS["float32"])
+        assert (bool(found.over.any()), found.worst) == (False, BLOCK + 7)
+
+
+@pytest.mark.parametrize(("second", "over"), [(1.375, []), (1.625, [4 * BLOCK])])
+@pytest.mark.parametrize("first", [1.25, NAN])
+def test_a_block_a_little_worse_than_one_before_is_judged(first: float, second: float, over: list[int]) -> None:
+    expected = torch.ones(6 * BLOCK, dtype=torch.float64)
+    actual = expected.float()
+    actual[0], actual[4 * BLOCK] = first, second
+    found = float_violations(actual, expected, bound(expected, tolerance=0.5, worst=1.0), FLOAT_FORMATS["float32"])
+    assert found.over.nonzero().flatten().tolist() == [0] * math.isnan(first) + over
+    assert found.worst == (0 if math.isnan(first) else 4 * BLOCK)
