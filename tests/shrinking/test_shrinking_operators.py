@@ -99,7 +99,7 @@ def test_another_failure_is_told_and_not_followed(bench):
     assert found.findings[0].cause == "exception"
     shrunk = shrink(bench, found)
     assert shrunk.judgement.case.dims == {"M": 65, "N": 1}  # what it raises on an empty input is no failure
-    assert shrunk.boundary == "fails at M=65, passes at M=64"
+    assert shrunk.boundary == "fails at M=65 N=1, passes at M=64 N=64"
     assert {other.observation.exception for other in shrunk.others} == {None}
     assert all(other.verdict is Verdict.FAIL for other in shrunk.others) and shrunk.others
 
