@@ -4,8 +4,7 @@ Decides what is green (statistically explained), amber (explained only by the wo
 nothing a correct operator does). A tolerance is a statement about the contract, so the bound says its terms in words.
 
     tolerance  = u_o*|y| + eta_o + lambda * deviation
-    worst case = u_o*|y| + eta_o + max(2 * lambda * deviation, min(worst deviation, END * lambda * deviation),
-                                       lambda * operand deviation)
+    worst case = u_o*|y| + eta_o + max(2 * lambda * deviation, worst deviation, lambda * operand deviation)
 
 u_o: unit roundoff of the output dtype; eta_o: half its smallest subnormal (Higham, ASNA 2nd ed., eq. 2.8);
 deviation: `spread`; lambda = max(6, sqrt(2*ln(N/1e-3))): at most one false green violation in a thousand outputs of N
@@ -30,11 +29,6 @@ MIN_LAMBDA = 6.0
 
 FALSE_ALARMS_PER_OUTPUT = 1e-3
 """Expected green violations per output under Gaussian errors."""
-
-END = 8.0
-"""Tolerances of the steps at which amber ends however long a sum is. Equal terms added one by one reach
-0.29 * gamma_n * S at worst (tests/numerics/test_bounds_orders.py), which is 0.29*sqrt(3*n)/lambda tolerances: 7.6 of
-them at n = 8,192. One accumulator for more terms than that loses digits that no framework's own sum loses."""
 
 LICENCE = 3.0
 """How much more than the framework's own largest error in a row is forgiven in amber, where the kind is left open."""
@@ -122,8 +116,7 @@ def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -
         tolerance = rounding + gain * steps
         explained = 2 * steps
         if spread.worst is not None:
-            worst = spread.worst if spread.hidden else torch.minimum(spread.worst, END * steps)
-            explained = torch.maximum(explained, worst)
+            explained = torch.maximum(explained, spread.worst)
         if spread.operand is not None:
             explained = torch.maximum(explained, multiple * spread.operand)
         worst_case = rounding + gain * explained
@@ -186,6 +179,5 @@ def _words(terms: BoundTerms, multiple: float, eta: float) -> str:
     flush = "; subnormals may flush to zero" if terms.flushes else ""
     doubled = "; doubled, the reference works in the same precision" if terms.self_reference else ""
     operand = f", {multiple:.1f}*sigma of rounded operands" if terms.kind is Kind.AUTO else ""
-    conspiring = f"all roundings of a sum conspiring, at most {END * multiple:.1f}*sigma"
-    worst = f"; worst case: max({2 * multiple:.1f}*sigma, {conspiring}{operand}) for the last term"
+    worst = f"; worst case: max({2 * multiple:.1f}*sigma, all roundings of a sum conspiring{operand}) for the last term"
     return text + flush + doubled + worst

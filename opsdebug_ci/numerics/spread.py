@@ -103,9 +103,6 @@ class Spread:
     """Standard deviation when every step and sum is done in the operand format, as a framework without wider
     intermediates does; None where nothing is narrower than the steps, or the kind is declared."""
 
-    hidden: bool = False
-    """The steps do not show, so the deviation is no measure of the worst case."""
-
 
 class Evaluations:
     """Evaluations of one reference on one set of arguments.
@@ -155,7 +152,6 @@ class Evaluations:
             worst=_pooled(worst.largest[position] * hidden, output),
             operand=None if operand is None else _pooled(operand.deviation(position), output),
             low=None if low is None else _pooled(low.deviation(position), output),
-            hidden=not self._visible,
         )
 
     def either_side(self, position: int) -> tuple[torch.Tensor, torch.Tensor] | None:
