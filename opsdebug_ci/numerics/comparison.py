@@ -103,7 +103,7 @@ def offer_choices(outputs: Sequence[ComparedOutput]) -> None:
         if torch.equal(output.actual.to(torch.int64), used.to(output.actual.device, torch.int64)):
             continue
         source = output.evaluate()
-        if source is not None and not bool(_Comparison(output, _used(output)).is_red):
+        if source is not None and not _Comparison(output, _used(output)).is_red:
             source.given(output.position, output.actual)
 
 

@@ -101,9 +101,8 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
         results = result if isinstance(result, (tuple, list)) else ()
         state = [v for v, w in zip(written, _written(func, written), strict=True) if w and isinstance(v, torch.Tensor)]
         observed = self._observer(func, before, kwargs, (*results, *state)) if self._observer else ()
-        for value, seen in zip(
-            state, observed[len(results) :], strict=False
-        ):  # who alters the results may not know of it
+        # An observer that alters the results may know nothing of the state, and then leaves it.
+        for value, seen in zip(state, observed[len(results) :], strict=False):
             if seen is not value:
                 value.copy_(seen)
         return type(result)(observed[: len(results)]) if results else result

@@ -105,8 +105,8 @@ def rounded_gate(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.silu(a) * b
 
 
-@pytest.mark.parametrize(("kind", "verdict"), [("auto", Verdict.PASS), ("elementwise", Verdict.PASS)])
-def test_an_open_kind_may_round_in_between_as_the_framework_does(kind: str, verdict: Verdict) -> None:
+@pytest.mark.parametrize("kind", ["auto", "elementwise"])
+def test_any_kind_may_round_in_between_just_as_the_framework_does(kind: str) -> None:
     operator = Operator(
         "gate",
         rounded_gate,
@@ -116,4 +116,4 @@ def test_an_open_kind_may_round_in_between_as_the_framework_does(kind: str, verd
         dtypes=("float16",),
         dims={"N": 5000},
     )
-    assert judged(operator, case_of(operator)).verdict is verdict
+    assert judged(operator, case_of(operator)).verdict is Verdict.PASS
