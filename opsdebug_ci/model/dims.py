@@ -6,8 +6,9 @@ so that a shape can always be evaluated and never runs code.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opsdebug_ci.errors import DeclarationError
@@ -23,6 +24,10 @@ TAIL_SIZES: tuple[int, ...] = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33)
 
 BLOCK_SIZES: tuple[int, ...] = (63, 64, 65, 127, 128, 129, 255, 256, 257)
 """Around the block sizes 64, 128, 256: where a tile mask is wrong."""
+
+LARGEST_INTERMEDIATE = 1 << 18
+"""Elements that defaults give at most to a tensor whose innermost dim is exchanged for its largest: the scores of an
+attention."""
 
 _TERM = re.compile(r"^(?:(\d+)\*)?([A-Za-z_][A-Za-z0-9_]*)$|^(\d+)$")
 
@@ -88,7 +93,17 @@ def parse_shape(text: str) -> tuple[DimExpression, ...]:
     return tuple(parse_dim(piece) for piece in text.split())
 
 
-def bind(names: tuple[str, ...], declared: Mapping[str, int]) -> dict[str, int]:
-    """Sizes for `names`: the declared ones, else the defaults; declared dims without a tensor are kept too."""
+def bind(shapes: Sequence[Sequence[DimExpression]], declared: Mapping[str, int]) -> dict[str, int]:
+    """Sizes of the dims in `shapes`: the declared ones, else the defaults, of which the outermost are halved until
+    nothing is larger than LARGEST_INTERMEDIATE; declared dims without a tensor are kept too."""
+    names = dict.fromkeys(name for shape in shapes for dim in shape for name in dim.names)
     bound = {name: declared.get(name, DEFAULT_DIMS.get(name, FALLBACK_SIZE)) for name in names}
+    for name in names:
+        while name not in declared and bound[name] > FALLBACK_SIZE and _intermediate(bound, shapes) > LARGEST_INTERMEDIATE:
+            bound[name] //= 2
     return {**bound, **{name: size for name, size in declared.items() if name not in bound}}
+
+
+def _intermediate(dims: Mapping[str, int], shapes: Sequence[Sequence[DimExpression]]) -> int:
+    sizes = [[dim.size(dims) for dim in shape] for shape in shapes if shape]
+    return max((math.prod(shape[:-1]) * max(shape) for shape in sizes), default=0)

@@ -37,7 +37,7 @@ class Operator:
         references: `torch`, `naive` and `precise` -> function of the same arguments, returning the outputs in order.
         kind: how outputs are compared, for all of them or output name -> kind.
         dtypes: dtypes to run.
-        dims: dim name -> size; unbound ones are B=1, S=128, H=128, others 16.
+        dims: dim name -> size; unbound ones are B=1, S=128, H=128, others 16, less where intermediates would be large.
         contract: what the operator promises.
         cost: `(dims, dtype) -> Cost`.
         requires: `case -> True` or a reason to skip it.
@@ -81,7 +81,7 @@ class Operator:
         self.backward = backward
         self.references = {ReferenceKind(key): reference for key, reference in references.items()}
         self.kinds = {key: Kind(value) for key, value in kind.items()} if isinstance(kind, Mapping) else Kind(kind)
-        self.dims = bind(self.dim_names, dims or {})
+        self.dims = bind([item.shape for item in self.tensors.values()], dims or {})
         self.cost_function = cost
         self.requires_function = requires
         self._add_defaults()
@@ -98,11 +98,6 @@ class Operator:
         if not isinstance(self.inputs, Mapping):
             return {}
         return {name: item for name, item in self.inputs.items() if isinstance(item, TensorArgument)}
-
-    @property
-    def dim_names(self) -> tuple[str, ...]:
-        """Named dims of the declared tensors, in order of appearance."""
-        return tuple(dict.fromkeys(name for item in self.tensors.values() for name in item.dim_names))
 
     @property
     def argument_names(self) -> tuple[str, ...]:

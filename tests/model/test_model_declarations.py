@@ -73,7 +73,16 @@ def test_a_shape_that_is_no_text_is_refused() -> None:
 
 
 def test_sizes_are_declared_or_default() -> None:
-    assert bind(("B", "S", "H", "K"), {"S": 7, "steps": 3}) == {"B": 1, "S": 7, "H": 128, "K": 16, "steps": 3}
+    assert bind([parse_shape("B S H"), parse_shape("K")], {"S": 7, "steps": 3}) == {
+        "B": 1, "S": 7, "H": 128, "K": 16, "steps": 3,
+    }  # fmt: skip
+
+
+def test_default_sizes_leave_the_scores_of_an_attention_small() -> None:
+    attention = [parse_shape("B H S D")] * 3
+    assert bind(attention, {}) == {"B": 1, "H": 16, "S": 128, "D": 16}
+    assert bind(attention, {"H": 128}) == {"B": 1, "H": 128, "S": 16, "D": 16}
+    assert bind(attention, {"H": 128, "S": 128}) == {"B": 1, "H": 128, "S": 128, "D": 16}
 
 
 def test_a_tensor_accepts_everything_unless_told() -> None:
