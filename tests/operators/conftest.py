@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from operators_notation import WriteFiles
 
+import opsdebug_ci.catalogue.triton_runtime  # noqa: F401 - before torch imports Triton: kernels are interpreted or not
+
 
 @pytest.fixture
 def write_files(tmp_path: Path) -> Iterator[WriteFiles]:
