@@ -99,7 +99,9 @@ def bind(shapes: Sequence[Sequence[DimExpression]], declared: Mapping[str, int])
     names = dict.fromkeys(name for shape in shapes for dim in shape for name in dim.names)
     bound = {name: declared.get(name, DEFAULT_DIMS.get(name, FALLBACK_SIZE)) for name in names}
     for name in names:
-        while name not in declared and bound[name] > FALLBACK_SIZE and _intermediate(bound, shapes) > LARGEST_INTERMEDIATE:
+        while (
+            name not in declared and bound[name] > FALLBACK_SIZE and _intermediate(bound, shapes) > LARGEST_INTERMEDIATE
+        ):
             bound[name] //= 2
     return {**bound, **{name: size for name, size in declared.items() if name not in bound}}
 

@@ -60,6 +60,9 @@ class ComparedOutput:
     """Where the spread comes from, in as many steps as are needed, and the other answers that are as right; None: there
     is only `spread`."""
 
+    truth: Callable[[torch.Tensor], torch.Tensor | None] = lambda _: None
+    """True values at flat places of the output, where they can be had."""
+
     position: int = 0
     """Which output of the evaluations this is."""
 

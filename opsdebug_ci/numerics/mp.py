@@ -171,6 +171,15 @@ def _mish(c: Context, x: Any) -> Any:
     return x * q / (q + 2)
 
 
+def _digamma(c: Context, x: Any) -> Any:
+    return c.nan if x <= 0 and c.isint(x) else c.digamma(x)
+
+
+def _log_gamma(c: Context, x: Any) -> Any:
+    """log |gamma(x)|, infinite at its poles."""
+    return c.inf if x <= 0 and c.isint(x) else c.re(c.loggamma(x))
+
+
 def _row(formula: Callable[[Context, Any], Any], zero: float, limits: tuple[float, float]) -> ScalarFunction:
     return ScalarFunction(formula=formula, zero=zero, odd_zero=zero in (0.0, math.inf), limits=limits)
 
@@ -190,6 +199,7 @@ def _table() -> dict[str, ScalarFunction]:
         "atanh": on(-1, 1, row(lambda c, x: c.atanh(x), 0.0, (nan, nan))),
         "cos": row(lambda c, x: c.cos(x), 1.0, (nan, nan)),
         "cosh": row(lambda c, x: c.cosh(_near(x)), 1.0, (inf, inf)),
+        "digamma": replace(row(_digamma, -inf, (nan, inf)), odd_zero=True),
         "erf": row(lambda c, x: c.erf(x), 0.0, (-1.0, 1.0)),
         "erfc": row(lambda c, x: c.erfc(_near(x)), 1.0, (2.0, 0.0)),
         "exp": row(lambda c, x: c.exp(_near(x)), 1.0, (0.0, inf)),
@@ -197,6 +207,7 @@ def _table() -> dict[str, ScalarFunction]:
         "expm1": row(lambda c, x: c.expm1(_near(x)), 0.0, (-1.0, inf)),
         "gelu": row(_gelu, 0.0, (-0.0, inf)),
         "gelu_tanh": row(_gelu_tanh, 0.0, (-0.0, inf)),
+        "lgamma": replace(row(_log_gamma, inf, (inf, inf)), odd_zero=False),
         "log": on(0, inf, row(lambda c, x: c.log(x), -inf, (nan, inf))),
         "log10": on(0, inf, row(lambda c, x: c.log(x) / c.log(10), -inf, (nan, inf))),
         "log1p": on(-1, inf, row(lambda c, x: c.log1p(x), 0.0, (nan, inf))),
@@ -210,6 +221,8 @@ def _table() -> dict[str, ScalarFunction]:
         "sin": row(lambda c, x: c.sin(x), 0.0, (nan, nan)),
         "sinh": row(lambda c, x: c.sinh(_near(x)), 0.0, (-inf, inf)),
         "softplus": row(_softplus, ln2, (0.0, inf)),
+        "special_bessel_j0": row(lambda c, x: c.besselj(0, x), 1.0, (0.0, 0.0)),
+        "special_bessel_j1": row(lambda c, x: c.besselj(1, x), 0.0, (-0.0, 0.0)),
         "sqrt": on(0, inf, row(lambda c, x: c.sqrt(x), 0.0, (nan, inf))),
         "tan": row(lambda c, x: c.tan(x), 0.0, (nan, nan)),
         "tanh": row(lambda c, x: c.tanh(x), 0.0, (-1.0, 1.0)),

@@ -46,6 +46,15 @@ FUNCTIONS = frozenset(
 """Library functions of one argument."""
 
 
+DECOMPOSITIONS = frozenset(
+    """cholesky_inverse cholesky_solve linalg_cholesky_ex linalg_householder_product linalg_inv_ex linalg_ldl_factor_ex
+    linalg_lstsq linalg_lu linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_pinv linalg_qr
+    linalg_solve_triangular triangular_solve _linalg_det _linalg_eigh _linalg_eigvals _linalg_slogdet _linalg_solve_ex
+    _linalg_svd linalg_eig""".split()  # noqa: SIM905 - as above
+)
+"""Calls of linear algebra."""
+
+
 def noisy_result(noise: Noise, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
     """Result of an ATen call in the working precision; `result` itself when nothing rounds.
 
@@ -110,6 +119,8 @@ def _rule_of(name: str, func: Any) -> Rule:
         return _arithmetic
     if name in FUNCTIONS:
         return _function
+    if name in DECOMPOSITIONS:
+        return _decomposition
     return _unchanged if torch.Tag.nondeterministic_seeded in func.tags else _conditioned
 
 
@@ -195,6 +206,23 @@ def _conditioned(call: Call) -> Any:
     if not call.func._schema.is_mutable:
         with contextlib.suppress(RuntimeError, ValueError, IndexError):
             result = call.func(*tree_map(rounded, call.args), **call.kwargs)
+    return tree_map(rounded, result)
+
+
+def _decomposition(call: Call) -> Any:
+    """A backward stable algorithm gives the answer for matrices that are off by about n*u of their norm, not of each
+    element (Higham, ASNA 2nd ed., 9.3, 10.1, 19.2; random errors add up to sqrt(n)); its result is off likewise."""
+
+    def rounded(value: Any) -> Any:
+        if not _is_wide(value) or value.ndim < 2 or value.numel() == 0:
+            return call.noise.rounding(value, FUNCTION_ULPS) if _is_wide(value) else value
+        terms = float(value.shape[-1]) if call.noise.worst else math.sqrt(value.shape[-1])
+        largest = value.abs().amax((-2, -1), keepdim=True).expand_as(value)
+        return call.noise.magnitude(value, largest, FUNCTION_ULPS * terms)
+
+    result = call.result
+    with contextlib.suppress(RuntimeError, ValueError):
+        result = call.func(*tree_map(rounded, call.args), **call.kwargs)
     return tree_map(rounded, result)
 
 

@@ -51,6 +51,7 @@ def beside(
                 derived_precise=derived,
                 spread=None,
                 evaluate=answers.evaluate,
+                truth=answers.truth,
                 position=position,
                 adjust=answers.adjust(position),
                 arithmetic=arithmetic_of(declared, case),

@@ -48,6 +48,9 @@ class ReferenceAnswers:
     evaluate: Callable[[], Evaluations | None] = lambda: None
     """Other evaluations of the reference, made when first asked for; None where none can be."""
 
+    truth: Callable[[torch.Tensor], torch.Tensor | None] = lambda _: None
+    """True values at flat places of the output, where the torch reference is one library function."""
+
     adjust: Callable[[int], Callable[[Spread, bool], Spread]] = lambda _: lambda spread, _: spread
     """Per output: what widens its spread; told whether it is the last that can be had."""
 
@@ -75,6 +78,7 @@ class References:
                 self._derive(answers, arithmetic)
         if answers.outputs:
             answers.evaluate = functools.cache(functools.partial(self._evaluations, arithmetic, tuple(answers.outputs)))
+            answers.truth = functools.partial(self._truth, answers)
         return answers
 
     def altered(self, arguments: Arguments, observer: NodeObserver | None) -> Tensors:
@@ -178,6 +182,10 @@ class References:
         shown = None if observer is None else _on_dense(observer)
         return [t.clone() for t in positional_outputs(call_lifted(lambda: arguments.call(function), shown))]
 
+    def _truth(self, answers: ReferenceAnswers, places: torch.Tensor) -> torch.Tensor | None:
+        answers.evaluate()  # which runs the reference, where nothing has been derived from it
+        return self._recorder.truth(places)
+
     def _evaluations(self, arithmetic: Arithmetic, answered: tuple[ReferenceKind, ...]) -> Evaluations | None:
         """Of the first reference that runs in float64, else of one as it is written, on arguments perturbed by one
         rounding of their own format: all that can be done from outside."""
@@ -189,7 +197,8 @@ class References:
                 continue
             self._enter(f"evaluations of {kind}")
             try:
-                return Evaluations(self._isolated(functools.partial(self._lifted, function), kind), arithmetic)
+                run = self._isolated(functools.partial(self._lifted, function), kind)
+                return Evaluations(run, arithmetic, self._recorder if kind is ReferenceKind.TORCH else None)
             except BaseException:  # noqa: BLE001, S112 - a reference may exit here although it does not as it is written
                 continue
         if self._all_exact():

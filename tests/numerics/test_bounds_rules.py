@@ -14,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812 - what torch users call it
 
 from opsdebug_ci.numerics.lifting import call_lifted
 from opsdebug_ci.numerics.noise import WORST_ROUNDINGS
-from opsdebug_ci.numerics.noise_rules import ARITHMETIC, EXACT, FUNCTIONS, RULES, noisy_result
+from opsdebug_ci.numerics.noise_rules import ARITHMETIC, DECOMPOSITIONS, EXACT, FUNCTIONS, RULES, noisy_result
 
 LAMBDA, K = 6.0, 4.0
 """Multiples of the tolerance table: statistical parts times 6, elementwise parts times 4."""
@@ -457,14 +457,57 @@ def test_random_calls_are_left_alone() -> None:
 
 
 def test_every_name_has_one_meaning() -> None:
-    tables = [EXACT, ARITHMETIC, FUNCTIONS, frozenset(RULES)]
+    tables = [EXACT, ARITHMETIC, FUNCTIONS, DECOMPOSITIONS, frozenset(RULES)]
     assert sum(map(len, tables)) == len(frozenset().union(*tables))
 
 
-@pytest.mark.parametrize("name", sorted(EXACT | ARITHMETIC | FUNCTIONS | frozenset(RULES)))
+@pytest.mark.parametrize("name", sorted(EXACT | ARITHMETIC | FUNCTIONS | DECOMPOSITIONS | frozenset(RULES)))
 def test_every_name_is_an_aten_call(name: str) -> None:
     """A misspelt name would be a rule that never applies."""
     assert hasattr(aten, name) or hasattr(aten, f"{name}_")
+
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+LINEAR_ALGEBRA: dict[str, tuple[Function, Function]] = {
+    "inverse by columns": (torch.linalg.inv, lambda a: torch.linalg.solve(a, torch.eye(len(a), dtype=a.dtype))),
+    "inverse by QR": (torch.linalg.inv, lambda a: torch.linalg.inv(torch.linalg.qr(a)[1]) @ torch.linalg.qr(a)[0].mT),
+    "exponential by squaring": (torch.linalg.matrix_exp, lambda a: _squared(a, 3)),
+    "symmetric eigenvalues": (
+        lambda a: torch.linalg.eigvalsh(a + a.mT),
+        lambda a: torch.linalg.eigvalsh((a + a.mT).flip(0, 1)),
+    ),
+    "determinant": (torch.linalg.det, lambda a: torch.linalg.qr(a)[1].diagonal().abs().prod()),
+    "singular values": (torch.linalg.svdvals, lambda a: torch.linalg.svdvals(torch.linalg.qr(a)[1].mT)),
+}
+"""What a reference calls, and another right algorithm for it."""
+
+
+def _squared(a: torch.Tensor, times: int) -> torch.Tensor:
+    """exp(a) as exp(a / 2**times) squared so often: a Taylor series of 12 terms."""
+    small, term = a / 2**times, torch.eye(len(a), dtype=a.dtype)
+    total = term.clone()
+    for n in range(1, 12):
+        term = term @ small / n
+        total = total + term
+    for _ in range(times):
+        total = total @ total
+    return total
+
+
+@pytest.mark.parametrize("name", LINEAR_ALGEBRA)
+@pytest.mark.parametrize("graded", [False, True])
+def test_algorithms_of_linear_algebra_lie_within_each_others_spread(name: str, graded: bool) -> None:
+    """Also where rows are of very different size: small elements of the result are off by as much as large ones."""
+    reference, other = LINEAR_ALGEBRA[name]
+    a = x(12, 12, seed=5).float().double() / 2
+    a = a * torch.logspace(0, -2, 12, dtype=torch.float64)[:, None] if graded else a
+    if name == "determinant":
+        a = a if torch.linalg.det(a) > 0 else a.flip(0)
+    exact = call_lifted(lambda: reference(a))
+    spread = deviation(reference, a, runs=40)
+    error = (other(a.float()).double() - exact).abs()
+    assert bool((error <= LAMBDA * spread + U * exact.abs()).all())
+    assert float(spread.max()) <= 1e4 * U * float(exact.abs().max())
 
 
 COMPLEX: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {

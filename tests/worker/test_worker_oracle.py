@@ -9,7 +9,9 @@ from torch.nn import functional as F  # noqa: N812 - what torch users call it
 from worker_notation import run, unary
 
 from opsdebug_ci.model import ReferenceKind
+from opsdebug_ci.model.argument import tensor
 from opsdebug_ci.numerics.lifting import call_lifted
+from opsdebug_ci.numerics.mp import evaluate
 from opsdebug_ci.worker.oracle import SAMPLED, FunctionRecorder, put_right
 
 
@@ -69,3 +71,17 @@ def test_the_reading_says_where_the_precise_reference_comes_from() -> None:
     precise = next(r for r in run(operator, N=6).references if r.reference is ReferenceKind.PRECISE)
     assert (precise.answered, precise.derived) == (True, True)
     assert precise.reason == "the torch reference in float64, 6 elements by mpmath"
+
+
+@pytest.mark.parametrize("relative", [0.0, 1e-9], ids=["true", "wrong"])
+@pytest.mark.parametrize("kind", ["auto", "transcendental"])
+def test_true_values_are_right_where_the_framework_is_off_in_float64(kind: str, relative: float) -> None:
+    def bessel(x: torch.Tensor) -> torch.Tensor:
+        return evaluate("special_bessel_j0", x.double()).to(x.dtype) * (1.0 + relative)
+
+    operator = unary(bessel, torch.special.bessel_j0, kind=kind, dtypes=("float64",))
+    values = 40.0 * torch.rand(600, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    operator.inputs = {"x": tensor("N", values=lambda *_: values)}
+    output = run(operator, N=600, dtype="float64").outputs[0]
+    assert bool(output.rejected) is bool(relative)
+    assert output.unspecified > 0 or relative
