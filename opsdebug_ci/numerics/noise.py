@@ -169,11 +169,8 @@ class Noise:
     def sum(self, terms: torch.Tensor, dims: list[int] | None, *, keepdim: bool) -> torch.Tensor:
         """Sum of `terms` over `dims` (all of them when None or empty) in the accumulator's precision."""
         axes = dims or list(range(terms.ndim))
-        total = terms.sum(axes, keepdim=keepdim)
-        if self.exact_format is not None and _sums_exactly(terms, self.accumulator_roundoff):
-            return total
         return self.total(
-            total,
+            terms.sum(axes, keepdim=keepdim),
             float(math.prod(terms.shape[axis] for axis in axes)),
             squares=lambda: terms.square().sum(axes, keepdim=keepdim),
             absolutes=lambda: terms.abs().sum(axes, keepdim=keepdim),
@@ -205,11 +202,6 @@ class Noise:
         if exact and self.exact_format is not None:
             return torch.where(value.to(self.exact_format) == value, value, noisy)
         return noisy
-
-
-def _sums_exactly(terms: torch.Tensor, u: float) -> bool:
-    """Whether every order of summing `terms` is exact: whole numbers that add up to less than 1/u."""
-    return bool((terms == terms.round()).all()) and float(terms.abs().sum()) * u <= 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

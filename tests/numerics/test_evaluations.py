@@ -49,6 +49,17 @@ def test_a_quotient_that_rounds_may_fall_on_either_side_of_its_border() -> None:
     assert judged(codes(x) + 1.0, codes, x).rejected > 0  # the other side of a border that is far away
 
 
+@pytest.mark.parametrize("multiply", [torch.matmul, lambda a, b: torch.addmm(torch.ones(8), a, b)], ids=["mm", "addmm"])
+def test_a_product_of_whole_numbers_is_exact_and_decides(multiply) -> None:  # type: ignore[no-untyped-def]
+    def halved(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.floor(multiply(a, b) / 2)
+
+    a, b = (torch.round(10 * floats(*shape, seed=2)) for shape in ((6, 40), (40, 8)))
+    assert judged(halved(a, b), halved, a, b).rejected == 0
+    even = multiply(a, b) % 2 == 0
+    assert 0 < int(even.sum()) == judged(halved(a, b) - even.float(), halved, a, b).rejected
+
+
 def packed_linear(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     scale = w.abs().amax(1, keepdim=True) / 7
     codes = (torch.round(w / scale) + 8).to(torch.uint8)
