@@ -92,9 +92,9 @@ class Rations:
             weights = self._to_run[case.operator]
             price_s = self._price(case.operator) * weights[case.id]
             if self._prices[case.operator] and price_s > left[case.operator]:
-                spent_s, share_s = self._spent[case.operator], shares[case.operator] + self._spent[case.operator]
-                price = f"{len(self._prices[case.operator])} cases took about {spent_s:.0f} s of processor time"
-                cut.append(self._cut(case, f"{price}, and this operator has {max(share_s, 0.0):.0f} s"))
+                share_s = shares[case.operator] + self._spent[case.operator]
+                why = f"cases before it used the {max(share_s, 0.0):.0f} s of processor time that this operator has"
+                cut.append(self._cut(case, why))
             else:
                 left[case.operator] -= price_s
                 wanted.append(case)
