@@ -54,6 +54,9 @@ class OperatorDescription:
     own_inputs: bool
     """A callable of the operator's own makes the inputs."""
 
+    lists: bool = False
+    """They hold lists of tensors."""
+
     references: tuple[ReferenceKind, ...]
     """References that exist or can be derived."""
 

@@ -59,6 +59,8 @@ class Family(Word):
     LEVELS = "levels"
     OWN = "own"
     """The operator's own input callable decided."""
+    OWN_EMPTY = "own_empty"
+    """The same, with the last tensor of every list emptied."""
 
 
 class Layout(Word):

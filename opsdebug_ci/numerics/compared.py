@@ -63,6 +63,9 @@ class ComparedOutput:
     truth: Callable[[torch.Tensor], torch.Tensor | None] = lambda _: None
     """True values at flat places of the output, where they can be had."""
 
+    own_values: bool = False
+    """The operator's own callable made the arguments: where they lead to subnormal results, those matter."""
+
     position: int = 0
     """Which output of the evaluations this is."""
 

@@ -127,6 +127,7 @@ class Evaluations:
         self._statistical = _Samples(self.centre)
         self._further: tuple[_Samples, _Samples | None, _Samples | None] | None = None
         self._noise: Noise | None = None
+        self._ranged = _InRange(arithmetic.compute)
         self._cached: dict[str, list[torch.Tensor]] = {}
         largest = max((output.numel() for output in self.centre), default=0)
         self.levels = LEVELS if largest <= LARGE_ELEMENTS else LEVELS_LARGE
@@ -165,7 +166,13 @@ class Evaluations:
 
     def in_range(self, position: int) -> torch.Tensor:
         """The answer where every step below the normal range of the working precision is zero, beyond it infinite."""
-        return self._once("range", None, _InRange(self._arithmetic.compute))[position]
+        return self._once("range", None, self._ranged)[position]
+
+    def flushed_last(self, position: int) -> torch.Tensor:
+        """Elements that left the range, see `in_range`, in the step that made them and in none before."""
+        ranged, centre = self.in_range(position), self.centre[position]
+        before = self._ranged.before.get(ranged.shape)
+        return (ranged == 0) & (before == centre) if before is not None else torch.zeros_like(ranged, dtype=torch.bool)
 
     def beyond_special(self, position: int) -> torch.Tensor:
         """The answer that what is not finite in the arguments leaves: the limit as they approach their infinities,
@@ -396,6 +403,8 @@ class _InRange:
 
     def __init__(self, fmt: FloatFormat) -> None:
         self._format = fmt
+        self.before: dict[torch.Size, torch.Tensor] = {}
+        """The last result of every shape that was changed, as it was before."""
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         del args, kwargs
@@ -412,6 +421,8 @@ class _InRange:
         kept = torch.where(size > self._format.max_finite, value.sign() * math.inf, value)
         kept = torch.where(size < self._format.min_normal, value * 0.0, kept)
         kept = torch.where(torch.isnan(value), value, kept)
+        if bool((kept != value).any()):
+            self.before[value.shape] = value.clone() if func._schema.is_mutable else value
         return value.copy_(kept) if func._schema.is_mutable else kept
 
 

@@ -1,6 +1,7 @@
 """Operators: declaration, discovery, and their description for the control side."""
 
 from opsdebug_ci.operators.arguments import Arguments as Arguments
+from opsdebug_ci.operators.arguments import emptied as emptied
 from opsdebug_ci.operators.decorator import operator as operator
 from opsdebug_ci.operators.describe import describe as describe
 from opsdebug_ci.operators.discovery import Discovery as Discovery

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch.utils._pytree import keystr, tree_flatten_with_path, tree_map_with_path
 
 from opsdebug_ci.errors import DeclarationError
@@ -73,3 +74,11 @@ class Arguments:
     def of_mapping(values: Mapping[str, Any]) -> Arguments:
         """Keyword arguments."""
         return Arguments(names=tuple(values), values=tuple(values.values()), by_keyword=True)
+
+
+def emptied(value: Any) -> Any:
+    """A list or tuple of tensors whose last has no elements; anything else as it is."""
+    tensors = type(value) in (list, tuple) and len(value) > 1 and all(isinstance(each, torch.Tensor) for each in value)
+    if not tensors or value[-1].ndim == 0 or value[-1].layout is not torch.strided:
+        return value
+    return type(value)((*value[:-1], value[-1][:0].clone()))

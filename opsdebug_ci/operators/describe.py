@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from opsdebug_ci.model.argument import TensorArgument
 from opsdebug_ci.model.description import Catalogue, OperatorDescription, TensorDescription
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind, ValueDomain
+from opsdebug_ci.operators.arguments import emptied
 from opsdebug_ci.operators.dependencies import installed_files, outside_files, source_files
 from opsdebug_ci.operators.discovery import Discovery, FoundOperator
+from opsdebug_ci.operators.operator import Operator
 
 
 def describe(discovery: Discovery, root: Path) -> Catalogue:
@@ -38,6 +40,7 @@ def _described(item: FoundOperator, files: tuple[str, ...], root: Path) -> Opera
         fixed_dims=tuple(operator.dims) if own_inputs else (),
         tensors=tuple(_tensor(name, argument) for name, argument in operator.tensors.items()),
         own_inputs=own_inputs,
+        lists=_has_lists(operator),
         references=tuple(which for which in ReferenceKind if which in operator.references),
         devices=operator.devices,
         contract=operator.contract,
@@ -49,6 +52,18 @@ def _described(item: FoundOperator, files: tuple[str, ...], root: Path) -> Opera
         other_kinds=() if isinstance(operator.kinds, Kind) else tuple(operator.kinds.values()),
         backward=operator.backward,
     )
+
+
+def _has_lists(operator: Operator) -> bool:
+    """Whether the operator's own inputs hold lists of tensors."""
+    if isinstance(operator.inputs, Mapping):
+        return False
+    try:
+        made = operator.inputs(0, dict(operator.dims), operator.dtypes[0])
+    except Exception:  # noqa: BLE001 - user code, skips among it: its cases will say what is wrong with it
+        return False
+    values = made.values() if isinstance(made, Mapping) else made
+    return isinstance(values, Iterable) and any(emptied(value) is not value for value in values)
 
 
 def _tensor(name: str, argument: TensorArgument) -> TensorDescription:

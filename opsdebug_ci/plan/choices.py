@@ -242,7 +242,7 @@ def families_of(
     Those aimed at a defect are left out where they are not among `telling`.
     """
     if description.own_inputs:
-        return (Family.OWN,)
+        return (Family.OWN, Family.OWN_EMPTY) if description.lists else (Family.OWN,)
     drawn = [tensor for tensor in description.tensors if tensor.values is not None]
     floats = [tensor for tensor in drawn if is_float(tensor.dtype or dtype)]
     domains = tuple(tensor.values for tensor in floats or drawn if tensor.values is not None)

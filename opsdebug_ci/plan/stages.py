@@ -102,11 +102,11 @@ def pair_coverage(
 
 
 def rows(description: OperatorDescription, choices: Choices, stage: Stage, budget: int | None) -> tuple[Row, ...]:
-    """Rows of the grid to run: a pairwise cover, or every dtype with every seed where a callable makes the inputs."""
+    """Rows of the grid to run: a pairwise cover, or every dtype with every seed and family where a callable makes the
+    inputs."""
     if description.own_inputs:
-        return tuple(
-            (dtype, 0, 0, 0, seed) for seed, dtype in product(range(len(choices.seeds)), range(len(choices.dtypes)))
-        )
+        every = product(*map(range, map(len, (choices.seeds, choices.all_families, choices.dtypes))))
+        return tuple((dtype, 0, 0, family, seed) for seed, family, dtype in every)
     own = STAGE_PLANS[stage].budget
     limit = min(own, max(round(own * choices.share), choices.fewest)) if budget is None else budget
     everyday = choices.everyday

@@ -12,7 +12,7 @@ from opsdebug_ci.errors import DeclarationError, InputsError, Unsupported
 from opsdebug_ci.inputs import declared_values, stream_for, to_device
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.vocabulary import Family
-from opsdebug_ci.operators import Arguments, Operator, call_problem, written_names
+from opsdebug_ci.operators import Arguments, Operator, call_problem, emptied, written_names
 from opsdebug_ci.worker.placement import settled
 from opsdebug_ci.worker.range_ends import place_range_ends
 
@@ -60,7 +60,8 @@ def _own_arguments(operator: Operator, case: Case) -> Arguments:
             f"inputs of {_named(operator)} raised {type(error).__name__}: {error}",
             next_step=f"call it by hand with ({case.seed}, {dict(case.dims)}, {case.dtype!r})",
         ) from error
-    return _checked(operator, made, torch.device(case.device))
+    arguments = _checked(operator, made, torch.device(case.device))
+    return arguments if case.inputs is Family.OWN else replace(arguments, values=tuple(map(emptied, arguments.values)))
 
 
 def _checked(operator: Operator, made: Any, device: torch.device) -> Arguments:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from opsdebug_ci.model.case import Case
-from opsdebug_ci.model.vocabulary import Kind
+from opsdebug_ci.model.vocabulary import Family, Kind
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import offer_choices
 from opsdebug_ci.operators import Arguments, Operator
@@ -52,6 +52,7 @@ def beside(
                 spread=None,
                 evaluate=answers.evaluate,
                 truth=answers.truth,
+                own_values=case.inputs in (Family.OWN, Family.OWN_EMPTY),
                 position=position,
                 adjust=answers.adjust(position),
                 arithmetic=arithmetic_of(declared, case),

@@ -112,6 +112,7 @@ def judged(
     references: dict[ReferenceKind, torch.Tensor] | None = None,
     contract: Contract | None = None,
     operand: str | None = None,
+    own_values: bool = False,
 ) -> OutputReading:
     """`actual` compared with `function`: torch in the arguments' dtype, precise in float64; as a worker does."""
     floats = [arg for arg in args if isinstance(arg, torch.Tensor) and arg.is_floating_point()]
@@ -130,5 +131,6 @@ def judged(
             contract=contract or Contract(),
             index_source=None,
             index_axis=None,
+            own_values=own_values,
         )
     )

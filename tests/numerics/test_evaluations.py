@@ -210,6 +210,14 @@ def test_flushed_weights_are_forgiven_times_what_they_meet() -> None:
     assert judged(torch.zeros(1, 1), weighed, x / 4, v).rejected == 1
 
 
+def test_on_values_that_somebody_chose_only_a_flush_before_the_last_step_is_forgiven() -> None:
+    x = torch.tensor([-95.0, -50.0, 1.0])
+    flushed = torch.exp(x) * torch.tensor([0.0, 1.0, 1.0])
+    assert judged(flushed, torch.exp, x).rejected == 0
+    assert judged(flushed, torch.exp, x, own_values=True).rejected == 1
+    assert judged(flushed * 0.5, lambda x: torch.exp(x) * 0.5, x, own_values=True).rejected == 0
+
+
 # The framework
 
 

@@ -6,6 +6,8 @@ import functools
 import sys
 from pathlib import Path
 
+import pytest
+import torch
 from operators_notation import OPERATOR, WriteFiles
 
 from opsdebug_ci import Contract, Operator, tensor
@@ -105,6 +107,28 @@ def test_dims_of_a_callable_keep_their_size() -> None:
     own = Operator("own", lambda x: x, lambda seed, dims, dtype: [1], {}, dims={"N": 3})
     description = described(own, Path("/"))
     assert (description.own_inputs, description.fixed_dims, description.tensors) == (True, ("N",), ())
+
+
+@pytest.mark.parametrize(
+    ("made", "lists"),
+    [
+        ({"x": [torch.ones(3), torch.ones(2, 2)]}, True),
+        (((torch.ones(3), torch.ones(2)), 1.0), True),
+        ([torch.ones(3), torch.ones(2)], False),
+        ({"x": [torch.ones(3)], "sizes": [3, 2], "scales": [torch.tensor(1.0), torch.tensor(2.0)]}, False),
+        (7, False),
+    ],
+)
+def test_lists_of_tensors_among_own_inputs_are_noted(made: object, lists: bool) -> None:
+    own = Operator("own", lambda x: x, lambda seed, dims, dtype: made, {}, dims={"N": 3})
+    assert described(own, Path("/")).lists is lists
+
+
+def test_inputs_that_cannot_be_made_have_no_lists() -> None:
+    def raises(seed: int, dims: object, dtype: str) -> object:
+        raise ValueError(seed)
+
+    assert not described(Operator("own", lambda x: x, raises, {}), Path("/")).lists
 
 
 def test_a_function_without_source_has_none() -> None:

@@ -18,6 +18,7 @@ def described(
     nan: str = "propagate",
     fixed: tuple[str, ...] = (),
     own_inputs: bool = False,
+    lists: bool = False,
     devices: tuple[str, ...] = ("cpu",),
     source_files: tuple[str, ...] = (),
     **dims: int,
@@ -25,15 +26,15 @@ def described(
     """A description; a last word of an argument that names a dtype fixes it."""
     name, _, arguments = text.rstrip(")").partition("(")
     tensors = tuple(_tensor(item, layouts, values) for item in arguments.split(",") if item.strip())
-    names = tuple(dict.fromkeys(n for t in tensors for dim in parse_shape(t.shape) for n in dim.names))
     return OperatorDescription(
         name=name,
         kind=Kind.AUTO,
         dtypes=dtypes,
-        dims=bind(names, dims),
+        dims=bind([parse_shape(tensor.shape) for tensor in tensors], dims),
         fixed_dims=fixed,
         tensors=tensors,
         own_inputs=own_inputs,
+        lists=lists,
         references=tuple(ReferenceKind),
         devices=devices,
         contract=Contract(nan=nan),

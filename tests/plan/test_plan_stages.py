@@ -272,6 +272,14 @@ def test_own_inputs_are_run_as_declared_with_every_seed_and_dtype() -> None:
     assert mismatch(own, Axes(layouts=(Layout.STRIDED,))) == "`--layout` has `strided`, but its layouts are own"
 
 
+def test_lists_of_tensors_are_run_with_their_last_one_emptied_too() -> None:
+    own = described("own()", own_inputs=True, lists=True, T=9, fixed=("T",))
+    assert [(case.inputs, case.seed) for case in planned(own)] == [
+        (family, seed) for seed in (0, 1, 2) for family in (Family.OWN, Family.OWN_EMPTY)
+    ]
+    assert len(planned(own, Stage.RUN, Axes(families=(Family.OWN_EMPTY,), seeds=(4,)))) == 1
+
+
 def test_every_supported_device_runs_the_same_cases() -> None:
     both = described("f(x: N)", devices=("cpu", "cuda"))
     found = cases(both, Stage.SMOKE, Axes(), CHECKS, ("cuda:1", "cpu", "xpu"))
