@@ -77,7 +77,10 @@ class Arguments:
 
 
 def emptied(value: Any) -> Any:
-    """A list or tuple of tensors whose last has no elements; anything else as it is."""
+    """A list or tuple of tensors, or a dict of some, whose last has no elements; anything else as it is."""
+    if isinstance(value, dict):
+        made = {key: emptied(each) for key, each in value.items()}
+        return made if any(made[key] is not each for key, each in value.items()) else value
     tensors = type(value) in (list, tuple) and len(value) > 1 and all(isinstance(each, torch.Tensor) for each in value)
     if not tensors or value[-1].ndim == 0 or value[-1].layout is not torch.strided:
         return value

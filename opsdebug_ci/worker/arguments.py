@@ -61,7 +61,9 @@ def _own_arguments(operator: Operator, case: Case) -> Arguments:
             next_step=f"call it by hand with ({case.seed}, {dict(case.dims)}, {case.dtype!r})",
         ) from error
     arguments = _checked(operator, made, torch.device(case.device))
-    return arguments if case.inputs is Family.OWN else replace(arguments, values=tuple(map(emptied, arguments.values)))
+    if case.inputs is not Family.OWN_EMPTY:
+        return arguments
+    return replace(arguments, values=tuple(map(emptied, arguments.values)))
 
 
 def _checked(operator: Operator, made: Any, device: torch.device) -> Arguments:

@@ -113,6 +113,7 @@ def test_dims_of_a_callable_keep_their_size() -> None:
     ("made", "lists"),
     [
         ({"x": [torch.ones(3), torch.ones(2, 2)]}, True),
+        ({"state": {"m": [torch.ones(3), torch.ones(2)]}}, True),
         (((torch.ones(3), torch.ones(2)), 1.0), True),
         ([torch.ones(3), torch.ones(2)], False),
         ({"x": [torch.ones(3)], "sizes": [3, 2], "scales": [torch.tensor(1.0), torch.tensor(2.0)]}, False),

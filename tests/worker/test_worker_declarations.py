@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from worker_notation import case_of, judged, run
 
 from opsdebug_ci import Contract, Operator, operator, tensor
 from opsdebug_ci.errors import DeclarationError
-from opsdebug_ci.model import Verdict
+from opsdebug_ci.model import Family, Verdict
 from opsdebug_ci.worker.arguments import private_arguments
 from opsdebug_ci.worker.timed_case import subject_of
 
@@ -58,6 +60,17 @@ def test_lists_of_tensors_are_written_in_place_and_compared_by_place() -> None:
     places = [f"params[{i}]" for i in range(4)] + [f"state['momenta'][{i}]" for i in range(4)]
     assert [output.name for output in observation.outputs] == places
     assert observation.memory == observation.aliases == ()
+
+
+def test_the_last_tensor_of_every_list_is_emptied_where_that_is_asked_for() -> None:
+    def first_alone(params, grads, state):
+        if params[-1].numel():
+            descend(params, grads, state)
+
+    case = replace(case_of(optimizer(descend)), inputs=Family.OWN_EMPTY)
+    assert judged(optimizer(descend), case).verdict is Verdict.PASS
+    assert judged(optimizer(first_alone), case_of(optimizer(descend))).verdict is Verdict.PASS
+    assert judged(optimizer(first_alone), case).verdict is Verdict.FAIL
 
 
 def test_a_tensor_in_a_list_that_is_not_written_fails_for_its_values() -> None:

@@ -1,34 +1,76 @@
-"""How long probing may go on, in work rather than in waiting.
+"""How long probing may go on: counted in launches and in runs of the reference, so that load changes nothing.
 
-Decides when time is up: processor time of this thread, so that a loaded machine finds the same causes, and at most
-PATIENCE times as long on the wall clock, so that an operator that waits does not hold everything up.
+Decides what one of them costs: what the first of its kind took, rounded up to a power of four. Processor time of this
+thread, or a share of the time an operator made everybody wait.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from typing import final
+from collections.abc import Callable
+from typing import TypeVar, final
 
 PATIENCE = 5.0
-"""Wall-clock seconds per second of processor time."""
+"""Seconds of waiting that count as one of work."""
+
+GRADE = 4.0
+"""Prices are powers of it."""
+
+CHEAPEST_S = GRADE**-6
+"""What the cheapest launch costs, about 0.24 ms."""
+
+Result = TypeVar("Result")
 
 
 @final
 class Budget:
-    """Time that runs from now on.
+    """Seconds of work that are left.
 
     Args:
-        seconds: processor time of this thread.
-        within: another budget that ends this one too.
+        seconds: how many.
+        within: another budget of which this is a part.
     """
 
     def __init__(self, seconds: float, within: Budget | None = None) -> None:
-        self._cpu_end = time.thread_time() + seconds
-        self._wall_end = time.monotonic() + PATIENCE * seconds
+        self._seconds = seconds
         self._within = within
+        self._spent_s = 0.0
+        self._began_s = 0.0 if within is None else within.spent_s
+
+    @property
+    def spent_s(self) -> float:
+        """What was charged since it began."""
+        return self._spent_s if self._within is None else self._within.spent_s - self._began_s
+
+    def charge(self, seconds: float) -> None:
+        """Take off what something cost."""
+        if self._within is None:
+            self._spent_s += seconds
+        else:
+            self._within.charge(seconds)
 
     @property
     def expired(self) -> bool:
         """Begin nothing new."""
-        own = time.thread_time() >= self._cpu_end or time.monotonic() >= self._wall_end
-        return own or (self._within is not None and self._within.expired)
+        return self.spent_s >= self._seconds or (self._within is not None and self._within.expired)
+
+
+@final
+class Prices:
+    """What each kind of work costs, known from its first time."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], float] = {}
+
+    def pay(self, budget: Budget, what: str, size: int, work: Callable[[], Result]) -> Result:
+        """Do `work` and charge its price, which is one for every `what` on about `size` elements."""
+        kind = what, max(size, 1).bit_length() // 2
+        began_s, waited_s = time.thread_time(), time.monotonic()
+        try:
+            return work()
+        finally:
+            if kind not in self._known:
+                took_s = max(time.thread_time() - began_s, (time.monotonic() - waited_s) / PATIENCE)
+                self._known[kind] = max(CHEAPEST_S, GRADE ** math.ceil(math.log(max(took_s, CHEAPEST_S), GRADE)))
+            budget.charge(self._known[kind])

@@ -5,6 +5,7 @@ Decides how probes run: on copies, isolated, within one budget of time. Delibera
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,7 @@ from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import Outputs
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
-from opsdebug_ci.worker.probes.budget import Budget
+from opsdebug_ci.worker.probes.budget import Budget, Prices, Result
 from opsdebug_ci.worker.probes.glance import glance
 from opsdebug_ci.worker.references import References
 
@@ -64,6 +65,9 @@ class Scene:
     health: list[tuple[HealthEvent, ...]] = field(default_factory=list)
     """Unhealthy steps of one watched launch, kept by the first probe that asks; empty: none has."""
 
+    prices: Prices = field(default_factory=Prices)
+    """What launches and references of the case cost."""
+
     careful: bool = False
     """The operator writes beside its own memory, so that no launch may go unwatched."""
 
@@ -72,15 +76,18 @@ class Scene:
         """The budget is used up: begin nothing new."""
         return self.budget.expired
 
-    def launch(self, arguments: Arguments, *, watched: bool = False) -> Outputs | None:
-        """Outputs of one launch on copies of `arguments`; None when it ends in anything else.
+    def launch(self, arguments: Arguments, *, watched: bool = False, seed: int | None = None) -> Outputs | None:
+        """Outputs of one launch on copies of `arguments`; None when it ends in anything else. The random generators
+        have the case's seed unless there is another.
 
         A watched launch finds all fresh memory filled with the same bytes, so that what it does not write is the same
         each time.
         """
-        launcher = Launcher(self.operator, arguments, self.case.seed, careful=self.careful)
+        launcher = Launcher(
+            self.operator, arguments, self.case.seed if seed is None else seed, careful=self.careful
+        )
         try:
-            return launcher.once(watched=watched)
+            return self._paid("launch", arguments, lambda: launcher.once(watched=watched))
         except PROBE_FAULTS:
             return None
 
@@ -91,7 +98,7 @@ class Scene:
         """
         references = References(self.operator, arguments, _unheard, self.case.seed)
         try:
-            return references.altered(arguments, observer)
+            return self._paid("reference", arguments, lambda: references.altered(arguments, observer))
         except BaseException:  # noqa: BLE001 - user code on arguments it was not written for; exits too
             return None
 
@@ -110,12 +117,12 @@ class Scene:
         At a glance where the failure of its only output is given, by a full verification otherwise.
         """
         seen = None if failure is None else self._glance(arguments, failure)
-        return _passed(self.verify(self.case, arguments)) if seen is None else seen
+        return _passed(self._verified(self.case, arguments)) if seen is None else seen
 
     def right(self, arguments: Arguments, outputs: Outputs, failure: Failure | None = None) -> bool | None:
         """Whether these outputs are right on `arguments`; None when that cannot be said. At a glance as in `passes`."""
         seen = None if failure is None else self._seen(arguments, outputs, failure)
-        return _passed(self.judge(arguments, outputs)) if seen is None else seen
+        return _passed(self._paid("judge", arguments, lambda: self.judge(arguments, outputs))) if seen is None else seen
 
     def passes_at(self, dims: Mapping[str, int], failure: Failure) -> bool | None:
         """Whether it is right at other dims, all else as in the case; None when that cannot be said."""
@@ -138,7 +145,15 @@ class Scene:
 
     def observe_at(self, dims: Mapping[str, int]) -> Observation:
         """What happens at other dims, all else as in the case."""
-        return self.verify(replace(self.case, dims={**self.case.dims, **dims}), None)
+        case = replace(self.case, dims={**self.case.dims, **dims})
+        return self.prices.pay(self.budget, "verify", math.prod(case.dims.values()), lambda: self.verify(case, None))
+
+    def _verified(self, case: Case, arguments: Arguments) -> Observation:
+        return self._paid("verify", arguments, lambda: self.verify(case, arguments))
+
+    def _paid(self, what: str, arguments: Arguments, work: Callable[[], Result]) -> Result:
+        elements = sum(value.numel() for _, value in arguments.leaves() if isinstance(value, torch.Tensor))
+        return self.prices.pay(self.budget, what, elements, work)
 
 
 def _passed(observation: Observation) -> bool | None:

@@ -17,9 +17,8 @@ import torch
 from opsdebug_ci.model.property import Property, PropertyReading
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import LaunchReading, differing
-from opsdebug_ci.worker.launches import Launcher
 from opsdebug_ci.worker.probes.budget import Budget
-from opsdebug_ci.worker.probes.scene import PROBE_FAULTS, Scene
+from opsdebug_ci.worker.probes.scene import Scene
 
 SEEDS = 60
 """Other seeds tried: what happens in one launch of twenty shows with probability 1 - 0.95**60 = 95 %."""
@@ -44,11 +43,10 @@ def other_seeds(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading
     for seed in range(scene.case.seed + 1, scene.case.seed + 1 + SEEDS):
         if budget.expired or not compared:
             return
-        launcher = Launcher(scene.operator, scene.arguments, seed, careful=scene.careful)
-        try:
-            count = differing(first, launcher.once(watched=True))
-        except PROBE_FAULTS:
+        outputs = scene.launch(scene.arguments, watched=True, seed=seed)
+        if outputs is None:
             return
+        count = differing(first, outputs)
         if count:
             yield PropertyReading(
                 property=Property.OTHER_SEEDS, compared=compared, broken=count, evidence={"seed": seed}
