@@ -17,9 +17,9 @@ from opsdebug_ci.model.vocabulary import Confidence, Kind, ReferenceKind, Zone
 from opsdebug_ci.numerics.bounds import Bound, BoundTerms, bound_of, deviation_multiple, licensed
 from opsdebug_ci.numerics.classes import confusion, unravel
 from opsdebug_ci.numerics.compared import ComparedOutput
+from opsdebug_ci.numerics.excuses import Judged, comparable, excused
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import dtype_name, float_format, rounded
-from opsdebug_ci.numerics.mp import sample_indices
 from opsdebug_ci.numerics.readings import read
 from opsdebug_ci.numerics.reproach import Examined, Reproach, accepts, reproach
 from opsdebug_ci.numerics.spread import Spread
@@ -33,13 +33,15 @@ from opsdebug_ci.numerics.violations import (
 )
 from opsdebug_ci.numerics.voting import Panel, integer_confidence, misshapen_votes
 
-FRAMEWORK_ERRORS = 2.0
-"""Times the framework's own error that an operator may be off where the framework is beyond the bounds itself: two
-roundings of one sign for one."""
+HOPELESS_SAMPLES = 2
+"""Noisy runs of each kind after which an output may be given up."""
 
-TRUE_ELEMENTS = 256
-"""Red elements whose true value is asked for. Where all of so many are accepted, no more than 1.2 % of the others are
-wrong, at 95 %."""
+HOPELESS = 64.0
+"""Times the worst case of these runs that an element is off which no further run accepts: both of two normal errors are
+below 2.5 / 64 standard deviations in 0.1 % of cases, and 2.5 are the largest of eight."""
+
+HOPELESS_ELEMENTS = 4
+"""Such elements that are enough, or half of all."""
 
 UNSPREAD = (Kind.EXACT, Kind.INDEX, Kind.QUANTIZE)
 """Kinds whose steps have no error to measure."""
@@ -53,10 +55,13 @@ def compare(output: ComparedOutput) -> OutputReading:
     return examine(output)[0]
 
 
-def examine(output: ComparedOutput, *, passing: bool = False) -> tuple[OutputReading, Failure | None]:
+def examine(
+    output: ComparedOutput, *, passing: bool = False, excusing: bool = True
+) -> tuple[OutputReading, Failure | None]:
     """Read one output, and hand out what explains it when an element of it is rejected.
 
-    With `passing` its elements are handed out even when none is; `bad` may then be False everywhere. Shapes that
+    With `passing` its elements are handed out even when none is; `bad` may then be False everywhere. Without `excusing`
+    no other evaluation is asked about what is red, for an output that is known to be wrong. Shapes that
     differ leave `accuracy` None; nothing else can be said then.
     """
     used = _used(output)
@@ -82,7 +87,7 @@ def examine(output: ComparedOutput, *, passing: bool = False) -> tuple[OutputRea
     if wanted.is_floating_point() and not output.actual.is_floating_point():
         output = replace(output, actual=output.actual.double())
     comparison = _settled(output, used)
-    reading = comparison.reading(reading)
+    reading = comparison.reading(reading, excusing=excusing)
     return reading, comparison.failure() if reading.rejected or passing else None
 
 
@@ -96,6 +101,11 @@ def _settled(output: ComparedOutput, used: ReferenceKind) -> _Comparison:
         comparison = _Comparison(replace(output, spread=spread), used)
         if comparison.is_settled:
             return comparison
+        if samples == HOPELESS_SAMPLES:
+            spread = output.adjust(source.spread(output.position, samples, full=True), True)
+            comparison = _Comparison(replace(output, spread=spread), used)
+            if comparison.is_hopeless:
+                return comparison
     return _Comparison(replace(output, spread=output.adjust(source.spread(output.position), True)), used)
 
 
@@ -125,9 +135,9 @@ class _Comparison:
     def __init__(self, output: ComparedOutput, used: ReferenceKind) -> None:
         self._output = output
         self._used = used
-        self._expected = _comparable(output.references[used], output.actual)
+        self._expected = comparable(output.references[used], output.actual)
         self._others = {
-            which: _comparable(values, output.actual)
+            which: comparable(values, output.actual)
             for which, values in output.references.items()
             if which is not used and values.shape == output.actual.shape
         }
@@ -150,18 +160,28 @@ class _Comparison:
         doubtful = bool((found.over & ~found.classes).any()) or (held is not None and held.flagged)
         return not doubtful and not any(self._vote(which, self._others[which], 0).elements for which in self._peers())
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Red whatever further runs say: only another answer that is as right can excuse it."""
+        bound = self._bound
+        if bound is None or not self.is_red:
+            return False
+        error = (self._output.actual.double() - self._expected).abs()
+        far = self._violations.red & (error > HOPELESS * bound.worst_case)
+        return int(far.sum()) >= min(HOPELESS_ELEMENTS, (far.numel() + 1) // 2)
+
     def _peers(self) -> list[ReferenceKind]:
         """References as precise as the used one, which more noise may reconcile with it."""
         wide = self._output.arithmetic.compute.name == "float64"
         return [which for which in self._others if wide or which is not ReferenceKind.TORCH]
 
-    def reading(self, blank: OutputReading) -> OutputReading:
+    def reading(self, blank: OutputReading, *, excusing: bool) -> OutputReading:
         """(1) red against the used reference; (2) what another right evaluation shows as well is no violation; (3) who
         accepts the rest; (4) votes; (5) confidence."""
-        excused = self._excused() if bool(self._violations.red.any()) else None
-        if excused is not None and bool(excused.any()):
+        forgiven = self._excused() if excusing and bool(self._violations.red.any()) else None
+        if forgiven is not None and bool(forgiven.any()):
             found = self._violations
-            self._violations = replace(found, over=found.over & ~excused, red=found.red & ~excused)
+            self._violations = replace(found, over=found.over & ~forgiven, red=found.red & ~forgiven)
         red = self._violations.red
         accepted = torch.zeros_like(red)
         votes = []
@@ -181,7 +201,7 @@ class _Comparison:
             misrounding=None if reproach is None else reproach.misrounding,
             bias=None if reproach is None else reproach.bias,
             worse_than_framework=0 if reproach is None else reproach.worse_slices,
-            unspecified=0 if excused is None else int(excused.sum()),
+            unspecified=0 if forgiven is None else int(forgiven.sum()),
         )
 
     def _granted(self, expected: torch.Tensor, spread: Spread | None) -> Bound:
@@ -217,110 +237,21 @@ class _Comparison:
         )
 
     def _excused(self) -> torch.Tensor:
-        """Red elements that an evaluation as right as the reference shows too, or where no evaluation is specified.
-
-        (1) The framework at the operator's precision, from whose formula the reference is derived. (2) The true value,
-        where the framework's function is off. (3) Decisions at the border taken the other way. (4) Answers beyond the
-        range of the steps' precision. (5) Answers that do not depend on what is not finite, and limits. Cheap ones
-        first; each is asked only while red elements are left.
-        """
-        excused = torch.zeros_like(self._violations.red)
-        for accepted in (self._as_framework, self._in_truth, self._as_decided, self._out_of_range, self._special):
-            if bool((self._violations.red & ~excused).any()):
-                excused = excused | (self._violations.red & accepted())
-        return excused
-
-    def _as_framework(self) -> torch.Tensor:
-        """What the framework answers at this precision; where that is itself beyond the bounds, what is no more than
-        FRAMEWORK_ERRORS times as far from the truth."""
-        native, found = self._others.get(ReferenceKind.TORCH), self._violations
-        if native is None or not self._output.derived_precise or self._used is not ReferenceKind.PRECISE:
-            return torch.zeros_like(found.red)
-        actual, beyond = self._output.actual.double(), self._beyond.red
-        own = float_violations(native, self._expected, self._bound, float_format(self._output.actual.dtype)).red \
-            if self._bound is not None else torch.zeros_like(beyond)  # fmt: skip
-        error, theirs = (actual - self._expected).abs(), (native - self._expected).abs()
-        as_bad = own & torch.isfinite(self._expected) & ~(error > FRAMEWORK_ERRORS * theirs)
-        excused = beyond & (~self._violated(native).red | as_bad)
-        return excused | (found.red & ~beyond & (native == actual))  # misrounded only where it is just the same
-
-    def _in_truth(self) -> torch.Tensor:
-        """What the true values accept. Of many red elements a sample stands for all where all of it is accepted."""
-        red = self._violations.red.flatten()
-        places = red.nonzero().flatten()
-        some = places[sample_indices(places.numel(), TRUE_ELEMENTS, 0).to(places.device)]
-        truth = self._output.truth(some)
-        excused = torch.zeros_like(red)
-        if truth is not None and self._bound is not None:
-            right = self._expected.flatten().clone()
-            right[some] = truth.to(right.device)
-            accepted = ~self._violated(right.reshape(self._expected.shape)).red.flatten()[some]
-            excused[places if bool(accepted.all()) else some[accepted]] = True
-        return excused.reshape(self._violations.red.shape)
-
-    def _as_decided(self) -> torch.Tensor:
-        """Between the answers of either side, or what follows from the operator's own valid choice."""
-        source, position = self._output.evaluate(), self._output.position
-        excused = torch.zeros_like(self._violations.red)
-        if source is None:
-            return excused
-        sides = source.either_side(position)
-        if sides is not None and sides[0].shape == excused.shape:
-            low, high = (_comparable(side, self._output.actual) for side in sides)
-            actual = self._output.actual.to(low.dtype)
-            if self._bound is None:
-                excused = (actual >= low) & (actual <= high)
-            else:
-                beyond = self._bound.worst_case
-                excused = (low != high) & (actual >= low - beyond) & (actual <= high + beyond)
-        chosen = source.conditioned(position)
-        if chosen is not None and chosen.shape == excused.shape:
-            excused = excused | ~self._violated(_comparable(chosen, self._output.actual)).red
-        return excused
-
-    def _out_of_range(self) -> torch.Tensor:
-        """Where a step leaves the normal range of the working precision: beyond it anything may come, below it what
-        flushing to zero explains. In another order of the products one may be as large as the arguments together.
-
-        A result that is subnormal itself, on values that somebody chose, is kept where the framework keeps it."""
-        source, bound, expected = self._output.evaluate(), self._bound, self._expected
-        none = torch.zeros_like(self._violations.red)
-        if source is None or bound is None or bound.exact:
-            return none
-        ranged = _comparable(source.in_range(self._output.position), self._output.actual)
-        if ranged.shape != none.shape:
-            return none
-        lost = torch.isfinite(expected) & ~torch.isfinite(ranged)
-        if self._largest_product() > self._output.arithmetic.compute.max_finite:
-            lost = lost | (torch.isfinite(expected) & ~torch.isfinite(self._output.actual))
-        flushed = 2.0 * ((ranged - expected).abs() + self._output.arithmetic.compute.min_normal)
-        error = (self._output.actual.double() - expected).abs()
-        free = ranged != expected
+        output = self._output
         native = self._others.get(ReferenceKind.TORCH)
-        if self._output.own_values and native is not None:
-            free = free & ~(source.flushed_last(self._output.position).to(free.device) & (native != 0))
-        return lost | (free & (error <= bound.worst_case + flushed))
-
-    def _largest_product(self) -> float:
-        """Of one element of each floating argument."""
-        product = 1.0
-        for value in self._output.arguments.values():
-            dense = isinstance(value, torch.Tensor) and value.layout is torch.strided
-            if dense and value.is_floating_point() and value.numel():
-                finite = torch.nan_to_num(value.double(), nan=0.0, posinf=0.0, neginf=0.0)
-                product *= max(1.0, float(finite.abs().max()))
-        return product
-
-    def _special(self) -> torch.Tensor:
-        """Elements of a wrong class that no special value of the arguments needs to reach, or whose limit is given."""
-        source, position, found = self._output.evaluate(), self._output.position, self._violations
-        none = torch.zeros_like(found.red)
-        if source is None or self._bound is None or not bool(found.classes.any()):
-            return none
-        excused = torch.isnan(self._output.actual) & source.touched_by_special(position)
-        answer = source.beyond_special(position)
-        excused = excused | (~torch.isnan(answer) & ~self._violated(_comparable(answer, self._output.actual)).red)
-        return excused & found.classes
+        derived = output.derived_precise and self._used is ReferenceKind.PRECISE
+        return excused(
+            Judged(
+                output=output,
+                expected=self._expected,
+                native=native,
+                formula=native if derived else None,
+                bound=self._bound,
+                beyond=self._beyond.red,
+                found=self._violations,
+                violated=self._violated,
+            )
+        )
 
     def failure(self) -> Failure:
         """What rules see of this output; it has an element that is rejected."""
@@ -339,6 +270,7 @@ class _Comparison:
             accumulate=output.arithmetic.accumulate,
             arguments=output.arguments,
             dims=output.dims,
+            compared=output,
         )
 
     def _violated(self, expected: torch.Tensor) -> Violations:
@@ -488,10 +420,3 @@ class _Comparison:
             internal=at(bound.tolerance - bound.rounding if bound else None),
             worst_case=at(bound.worst_case if bound else None),
         )
-
-
-def _comparable(reference: torch.Tensor, actual: torch.Tensor) -> torch.Tensor:
-    """float64 for a floating comparison; integers stay integers where both are."""
-    if reference.is_floating_point() or actual.is_floating_point():
-        return reference.to(actual.device).double()
-    return reference.to(actual.device, torch.int64)

@@ -81,6 +81,14 @@ class Decision:
         self._squares = torch.zeros_like(self.source)
         self._noted = 0
 
+    def differs(self, result: Any) -> bool:
+        """Whether another run decided otherwise."""
+        mine = self.index if self.orders else self.result
+        other = _indices(result) if self.orders else result
+        if not isinstance(other, torch.Tensor) or not isinstance(mine, torch.Tensor) or other.shape != mine.shape:
+            return True
+        return self.name in REMAINDERS or not torch.equal(mine, other)
+
     def note(self, source: torch.Tensor) -> None:
         """Take another run's values at this place into account."""
         if source.shape == self.source.shape:
@@ -100,18 +108,21 @@ class Decisions:
     ) -> None:
         self._given, self._note = list(given), note
         self._next = 0
+        self.moved = False
+        """A decision that is taken as it falls fell otherwise than the given one, or there was a tie."""
         self._ties = None if ties is None else torch.Generator().manual_seed(ties)
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         if not (self._given or self._ties) or not decides(func, args, kwargs, result):
             return result
         name = _name(func)
-        if self._ties is not None:
-            if name in UNSPECIFIED_TIES and not kwargs.get("stable"):
-                return self._tied(func, args, kwargs, result)
-            return result
         decision = self._given[self._next] if self._next < len(self._given) else None
         self._next += 1
+        if self._ties is not None:
+            tied = name in UNSPECIFIED_TIES and not kwargs.get("stable")
+            fell = self._tied(func, args, kwargs, result) if tied else result
+            self.moved |= decision is None or decision.name != name or decision.differs(fell)
+            return fell
         if decision is None or decision.name != name:
             return result
         return self._taken(decision, func, args, result)

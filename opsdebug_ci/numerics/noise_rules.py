@@ -22,17 +22,17 @@ EXACT = frozenset(
     """abs alias amax amin aminmax argmax argmin as_strided bincount bitwise_and bitwise_not bitwise_or cat ceil
     clamp clamp_max clamp_min clone constant_pad_nd copy copysign cummax cummin detach diag_embed diagonal embedding
     empty empty_like empty_permuted empty_strided eq expand eye fill flip floor floor_divide fmax fmin fmod frexp
-    full full_like gather ge gt hardtanh heaviside histc im2col index index_copy index_fill index_put index_select
-    isfinite isinf isnan kthvalue ldexp le lift lift_fresh lift_fresh_copy logical_and logical_not logical_or lt
-    masked_fill masked_scatter masked_select max max_pool2d_with_indices max_pool3d_with_indices maximum median min
-    minimum mode nan_to_num nanmedian narrow ne neg new_empty new_empty_strided new_full new_ones new_zeros
-    nextafter nonzero one_hot ones ones_like permute pixel_shuffle pixel_unshuffle positive reflection_pad1d
-    reflection_pad2d relu repeat repeat_interleave replication_pad1d replication_pad2d reshape roll round
-    scalar_tensor scatter select select_scatter set sgn sign signbit slice slice_scatter sort split split_with_sizes
-    squeeze stack t take threshold topk transpose tril triu trunc unbind unfold unique_consecutive unique_dim
-    unsafe_split unsqueeze upsample_nearest1d upsample_nearest2d upsample_nearest3d view view_as_complex
-    view_as_real where zero zeros zeros_like _conj _local_scalar_dense _reshape_alias _to_copy _unique2
-    _unsafe_index _unsafe_view conj_physical""".split()  # noqa: SIM905 - a word list reads better
+    full full_like gather ge gt hardshrink hardtanh heaviside histc im2col index index_copy index_fill index_put
+    index_select isfinite isinf isnan kthvalue ldexp le lift lift_fresh lift_fresh_copy logical_and logical_not
+    logical_or lt masked_fill masked_scatter masked_select max max_pool2d_with_indices max_pool3d_with_indices
+    maximum median min minimum mode nan_to_num nanmedian narrow ne neg new_empty new_empty_strided new_full new_ones
+    new_zeros nextafter nonzero one_hot ones ones_like permute pixel_shuffle pixel_unshuffle positive
+    reflection_pad1d reflection_pad2d relu repeat repeat_interleave replication_pad1d replication_pad2d reshape roll
+    round scalar_tensor scatter select select_scatter set sgn sign signbit slice slice_scatter sort split
+    split_with_sizes squeeze stack t take threshold threshold_backward topk transpose tril triu trunc unbind unfold
+    unique_consecutive unique_dim unsafe_split unsqueeze upsample_nearest1d upsample_nearest2d upsample_nearest3d
+    view view_as_complex view_as_real where zero zeros zeros_like _conj _local_scalar_dense _reshape_alias _to_copy
+    _unique2 _unsafe_index _unsafe_view conj_physical""".split()  # noqa: SIM905 - a word list reads better
 )
 """Calls that round nothing."""
 

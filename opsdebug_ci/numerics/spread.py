@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import torch
 
 from opsdebug_ci.model.dtype import FloatFormat
-from opsdebug_ci.numerics.decisions import Decision, Decisions, decides
+from opsdebug_ci.numerics.decisions import ORDERS, Decision, Decisions, decides
 from opsdebug_ci.numerics.lifting import NodeObserver
 from opsdebug_ci.numerics.noise import Draws, Noise
 from opsdebug_ci.numerics.noise_rules import EXACT, noisy_result
@@ -43,7 +43,8 @@ POOLED_ELEMENTS = 1 << 12
 """About this many elements, evenly spaced, give the median of a larger output."""
 
 FLIPS = 8
-"""Runs in which decisions fall either way: two with all errors of one sign, the others with random signs."""
+"""Runs in which decisions fall either way: two with all errors of one sign, the others with random signs; half of them
+where nothing fell otherwise."""
 
 HANDED_ON = frozenset({"alias", "clone", "detach", "lift_fresh", "lift_fresh_copy", "view", "_to_copy", "_unsafe_view"})
 """Calls made for any reference, numpy ones included; they say nothing about its steps."""
@@ -56,6 +57,12 @@ INDEPENDENT = 1e-12
 
 SELECTIONS = frozenset({"where", "masked_fill", "tril", "triu"})
 """Calls that leave out elements of an argument."""
+
+CHOICES = (ORDERS - {"argsort", "argmax", "argmin"}) | frozenset(
+    """amax amin aminmax clamp clamp_max clamp_min fmax fmin hardtanh maximum minimum relu adaptive_max_pool2d
+    adaptive_max_pool3d max_pool2d_with_indices max_pool3d_with_indices""".split()  # noqa: SIM905 - a word list
+)
+"""Calls that give one of several values."""
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
@@ -125,7 +132,8 @@ class Evaluations:
         self._largest_argument = max(sizes)
         self._decisions = watch.decisions
         self._statistical = _Samples(self.centre)
-        self._further: tuple[_Samples, _Samples | None, _Samples | None] | None = None
+        self._further: tuple[_Samples, _Samples, _Samples] | None = None
+        self._further_noise: list[Noise | None] = []
         self._noise: Noise | None = None
         self._ranged = _InRange(arithmetic.compute)
         self._cached: dict[str, list[torch.Tensor]] = {}
@@ -133,14 +141,15 @@ class Evaluations:
         self.levels = LEVELS if largest <= LARGE_ELEMENTS else LEVELS_LARGE
         """Numbers of noisy runs a spread may rest on."""
 
-    def spread(self, position: int, samples: int | None = None) -> Spread:
-        """Spread of output `position` from `samples` noisy runs; without a number from all there are, with the worst
-        case and what an open kind forgives. An element that is finite without noise and not with it has lost all its
-        digits; one that is not finite without contributes nothing."""
-        full = samples is None
-        if full and self._further is None:
-            self._further = self._sample_further()
-        self._sample_statistical(self.levels[-1] if samples is None else samples)
+    def spread(self, position: int, samples: int | None = None, *, full: bool = False) -> Spread:
+        """Spread of output `position` from `samples` noisy runs, all there are without a number. If `full` with the
+        worst case and what an open kind forgives, which take as many each. An element that is finite without noise and
+        not with it has lost all its digits; one that is not finite without contributes nothing."""
+        count = self.levels[-1] if samples is None else samples
+        full = full or samples is None
+        if full:
+            self._sample_further(count)
+        self._sample_statistical(count)
         output = self.centre[position]
         terms = 1.0 if self._visible else max(1.0, self._largest_argument / max(1, output.numel()))
         hidden = 1.0 if self._visible else max(terms, math.sqrt(self._largest_argument))
@@ -151,8 +160,8 @@ class Evaluations:
         return Spread(
             deviation=deviation,
             worst=_pooled(worst.largest[position] * hidden, output),
-            operand=None if operand is None else _pooled(operand.deviation(position), output),
-            low=None if low is None else _pooled(low.deviation(position), output),
+            operand=_pooled(operand.deviation(position), output) if operand.count else None,
+            low=_pooled(low.deviation(position), output) if low.count else None,
         )
 
     def either_side(self, position: int) -> tuple[torch.Tensor, torch.Tensor] | None:
@@ -167,6 +176,14 @@ class Evaluations:
     def in_range(self, position: int) -> torch.Tensor:
         """The answer where every step below the normal range of the working precision is zero, beyond it infinite."""
         return self._once("range", None, self._ranged)[position]
+
+    def either_zero(self, position: int) -> torch.Tensor:
+        """Elements that are zero of either sign: theirs is that of a zero chosen among values, and which of two equal
+        zeros is the largest is not specified."""
+        plus, minus = (
+            self._once(f"zeros {sign}", None, partial(_chosen_zeros, sign))[position].double() for sign in (1.0, -1.0)
+        )
+        return (plus == 0) & (minus == 0) & (torch.signbit(plus) != torch.signbit(minus))
 
     def flushed_last(self, position: int) -> torch.Tensor:
         """Elements that left the range, see `in_range`, in the step that made them and in none before."""
@@ -261,22 +278,20 @@ class Evaluations:
         while self._statistical.count < count:
             self._sample_into(self._statistical, self._noise)
 
-    def _sample_further(self) -> tuple[_Samples, _Samples | None, _Samples | None]:
-        worst, count, narrow = _Samples(self.centre), self.levels[-1], self._arithmetic.operand
-        noise = self._make_noise(worst=True)
-        for _ in range(count):
-            self._sample_into(worst, noise)
-        operand = low = None
-        if narrow is not None:
-            operand, noise = _Samples(self.centre), self._make_noise(worst=False, operand=narrow)
-            for _ in range(count):
-                self._sample_into(operand, noise)
-            if narrow.precision < self._arithmetic.compute.precision:
-                below = replace(self._arithmetic, compute=narrow, accumulate=narrow)
-                low, noise = _Samples(self.centre), self._make_noise(worst=False, arithmetic=below)
-                for _ in range(count):
-                    self._sample_into(low, noise)
-        return worst, operand, low
+    def _sample_further(self, count: int) -> None:
+        """Worst cases, operands rounded, everything in the operand format: up to `count` runs of each that is asked."""
+        narrow, compute = self._arithmetic.operand, self._arithmetic.compute
+        if self._further is None:
+            self._further = _Samples(self.centre), _Samples(self.centre), _Samples(self.centre)
+            self._further_noise = [self._make_noise(worst=True), None, None]
+            if narrow is not None:
+                self._further_noise[1] = self._make_noise(worst=False, operand=narrow)
+                if narrow.precision < compute.precision:
+                    below = replace(self._arithmetic, compute=narrow, accumulate=narrow)
+                    self._further_noise[2] = self._make_noise(worst=False, arithmetic=below)
+        for samples, noise in zip(self._further, self._further_noise, strict=True):
+            while noise is not None and samples.count < count:
+                self._sample_into(samples, noise)
 
     def _make_noise(
         self, *, worst: bool, operand: FloatFormat | None = None, arithmetic: Arithmetic | None = None
@@ -298,11 +313,14 @@ class Evaluations:
         samples.add(self._run(change, _Injector(noise, decisions)))
 
     def _flipped(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        low = [output.clone() for output in self.centre]
-        high = [output.clone() for output in self.centre]
+        wide = [each.double() if each.is_floating_point() else each for each in self.centre]
+        low, high = [each.clone() for each in wide], [each.clone() for each in wide]
         used = self._arithmetic
         exact = torch.float32 if used.compute.name == "float32" else None
+        moved = False
         for number in range(FLIPS):
+            if number == FLIPS // 2 and not moved:
+                break
             noise = Noise(
                 unit_roundoff=used.compute.unit_roundoff,
                 accumulator_roundoff=used.accumulate.unit_roundoff,
@@ -310,13 +328,13 @@ class Evaluations:
                 worst=True,
                 exact_format=exact,
             )
-            outputs = self._run(
-                None if self._visible else noise.rounding, _Injector(noise, Decisions((), ties=used.seed + number))
-            )
+            decisions = Decisions(self._decisions, ties=used.seed + number)
+            outputs = self._run(None if self._visible else noise.rounding, _Injector(noise, decisions))
+            moved |= decisions.moved
             for least, most, output in zip(low, high, outputs, strict=True):
                 if output.shape == least.shape:
-                    torch.fmin(least, output, out=least)
-                    torch.fmax(most, output, out=most)
+                    torch.fmin(least, output.to(least.dtype), out=least)
+                    torch.fmax(most, output.to(most.dtype), out=most)
         return low, high
 
 
@@ -439,6 +457,17 @@ def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result
                 stopped |= torch.isnan(value).expand(result.shape)
     kept = torch.where(stopped, math.nan, result)
     return result.copy_(kept) if func._schema.is_mutable else kept
+
+
+def _chosen_zeros(sign: float, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+    """Node observer by which zeros come out of a choice among values with one sign."""
+    del args, kwargs
+    if func.overloadpacket.__name__.removesuffix("_") not in CHOICES:
+        return result
+    values = result[0] if isinstance(result, (tuple, list)) else result
+    if isinstance(values, torch.Tensor) and values.is_floating_point():
+        values.copy_(torch.where(values == 0, math.copysign(0.0, sign), values))
+    return result
 
 
 def _substituted(value: torch.Tensor, nan: float, infinity: float) -> torch.Tensor:

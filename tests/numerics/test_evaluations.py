@@ -180,6 +180,27 @@ def test_the_limit_of_a_formula_that_overflows_to_nan_is_right() -> None:
     assert judged(limit.flip(-1), softmax, x).rejected > 0
 
 
+# Zeros
+
+
+def pooled(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.max_pool1d(x, 3, 1, 1)
+
+
+@pytest.mark.parametrize("kind", [Kind.EXACT, Kind.AUTO])
+@pytest.mark.parametrize("function", [pooled, lambda x: x.cummax(1)[0], lambda x: x.clamp(min=0.0).amax(1)])
+def test_which_zero_is_the_largest_is_not_specified(kind: Kind, function) -> None:  # type: ignore[no-untyped-def]
+    x = torch.tensor([[-0.0, 0.0, -1.0, 0.0, -0.0, -2.0, -0.0]])
+    right = function(x)
+    assert judged(torch.where(right == 0, -right, right), function, x, kind=kind).rejected == 0
+    assert judged(right - 1.0, function, x, kind=kind).rejected > 0
+
+
+def test_a_zero_that_nobody_chose_keeps_its_sign() -> None:
+    x = torch.tensor([-0.0, 0.0, 2.0])
+    assert judged(x.abs(), torch.neg, x.abs(), kind=Kind.EXACT).rejected > 0
+
+
 # The range of the working precision
 
 
