@@ -15,6 +15,7 @@ from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.dtype import FloatFormat
 from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Blame, Cause, Kind
+from opsdebug_ci.numerics.compared import ComparedOutput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,9 @@ class Failure:
 
     dims: Mapping[str, int]
     """Sizes of the case's dims."""
+
+    compared: ComparedOutput | None = None
+    """With what it was compared, so that it can be compared with something else."""
 
     @property
     def error(self) -> torch.Tensor:

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
 
 from opsdebug_ci.errors import ReferenceFaultError
 
@@ -77,21 +76,21 @@ class LiftedMode(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch t
         # Everything computed from a widened argument had its precision; one such argument speaks for the whole run.
         self._narrow = self._narrow or next((getattr(v, _NARROW_MARK) for v in args if hasattr(v, _NARROW_MARK)), None)
         if self._narrow:
-            args = tree_map(_rounded_constant, args)
+            args = _mapped(_rounded_constant, args)
         if func.overloadpacket.__name__ in _DRAWN_WHERE | _DRAWN_INTO:
             result = _lift(_drawn(func, self._narrow or self._written_for, args, kwargs or {}))
             return result if self._observer is None else self._observer(func, args, kwargs or {}, result)
-        wide = {name: tree_map(_lift_dtype, value) for name, value in (kwargs or {}).items()}
+        wide = {name: _mapped(_lift_dtype, value) for name, value in (kwargs or {}).items()}
         if _writes(func):
             before = args if self._observer is None else _copied_where_written(func, args)
-            written = tree_map(_lift_dtype, args)
+            written = _mapped(_lift_dtype, args)
             result = func(*written, **wide)
             if self._observer is None or isinstance(result, torch.Tensor):
                 return result if self._observer is None else self._observer(func, before, wide, result)
             return self._observed_with_state(func, before, written, wide, result)
         # A constant the reference holds in a working precision meets float64 arguments.
-        before = tree_map(_lift, args)
-        result = tree_map(_lift, func(*before, **wide))
+        before = _mapped(_lift, args)
+        result = _mapped(_lift, func(*before, **wide))
         return result if self._observer is None else self._observer(func, before, wide, result)
 
     def _observed_with_state(
@@ -207,6 +206,13 @@ def _lift(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype in LIFTED_DTYPES:
         return value.to(LIFTED_DTYPES[value.dtype])
     return _lift_dtype(value)
+
+
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """`change` of every leaf. ATen calls know lists and tuples only, so that a tree of any kind is not looked for."""
+    if type(value) in (list, tuple):
+        return type(value)(_mapped(change, each) for each in value)
+    return change(value)
 
 
 def _writes(func: Any) -> bool:

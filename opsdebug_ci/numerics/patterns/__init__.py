@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.numerics.patterns.absolutely_right import absolutely_right
 from opsdebug_ci.numerics.patterns.accumulator import accumulator
 from opsdebug_ci.numerics.patterns.argument_use import argument_use
 from opsdebug_ci.numerics.patterns.bad_slice import bad_slice
@@ -37,12 +38,14 @@ from opsdebug_ci.numerics.patterns.suffix import suffix
 from opsdebug_ci.numerics.patterns.vector_lane import vector_lane
 from opsdebug_ci.numerics.patterns.whole_ratio import whole_ratio
 from opsdebug_ci.numerics.patterns.wraparound import wraparound
+from opsdebug_ci.numerics.patterns.wrapped_count import wrapped_count
 from opsdebug_ci.numerics.patterns.zero_fill import zero_fill
 
 Pattern = Callable[[Failure], Iterable[Clue]]
 """Yields nothing when it has nothing to say. Its docstring gives its statistic, its threshold and its rivals."""
 
 PATTERNS: tuple[Pattern, ...] = (
+    absolutely_right,
     accumulator,
     argument_use,
     bad_slice,
@@ -71,6 +74,7 @@ PATTERNS: tuple[Pattern, ...] = (
     vector_lane,
     whole_ratio,
     wraparound,
+    wrapped_count,
     zero_fill,
 )
 """Every rule that needs nothing but the tensors."""

@@ -92,7 +92,7 @@ def _rounded(failure: Failure, got: torch.Tensor, wanted: torch.Tensor) -> list[
                 return [_exactly(failure, got, "rounded to", dtype, 0.92)]
     for dtype in CLIPS:
         limits = torch.iinfo(dtype)
-        if torch.equal(wanted.clamp(limits.min, limits.max), got):
+        if torch.equal(wanted.clamp(limits.min, limits.max), got) and not torch.equal(wanted, got):
             return [_exactly(failure, got, "clipped to", dtype, 0.85)]
     return _imprecise(failure, got, wanted)
 

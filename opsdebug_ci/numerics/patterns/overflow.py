@@ -71,9 +71,12 @@ def _exp(failure: Failure, seen: Sample, finite: torch.Tensor, blown: torch.Tens
         below, above = limit
         for kept, low, high in sorted(EXP_LIMITS, key=lambda known: known[0] != failure.compute.name):
             if below <= high and above >= low:
+                end = math.log(FLOAT_FORMATS[kept].max_finite)
+                early = above < end and "row" not in name  # of a row, sums of exponentials overflow before one does
+                why = f"{kept} holds exp up to {end:.4g}: it ends too early" if early else ""
                 statement = (
                     f"infinite or NaN where {name} is {above:.4g} or more ({int(blown.sum()):,} elements), finite up "
-                    f"to {below:.4g}: exp overflows {kept} above {math.log(FLOAT_FORMATS[kept].max_finite):.4g}"
+                    f"to {below:.4g}: {why or f'exp overflows {kept} above {end:.4g}'}"
                 )
                 evidence: Numbers = {
                     "elements": int(blown.sum()),

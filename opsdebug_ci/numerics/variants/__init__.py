@@ -12,8 +12,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import torch
+
 from opsdebug_ci.numerics.variants.activations import activations
-from opsdebug_ci.numerics.variants.argument_places import broadcast_argument, moved_argument
+from opsdebug_ci.numerics.variants.argument_counts import counted_argument
+from opsdebug_ci.numerics.variants.argument_places import (
+    broadcast_argument,
+    grouped_argument,
+    moved_argument,
+    moved_result,
+    wrapped_argument,
+)
 from opsdebug_ci.numerics.variants.argument_roles import replaced_argument
 from opsdebug_ci.numerics.variants.argument_values import narrowed_argument, special_argument
 from opsdebug_ci.numerics.variants.axes import axes
@@ -25,19 +34,25 @@ from opsdebug_ci.numerics.variants.call import read_call as read_call
 from opsdebug_ci.numerics.variants.constants import constants
 from opsdebug_ci.numerics.variants.dense_reading import dense_argument
 from opsdebug_ci.numerics.variants.explanation import Explanation as Explanation
+from opsdebug_ci.numerics.variants.explanation import contradicts as contradicts
 from opsdebug_ci.numerics.variants.explanation import explain as explain
 from opsdebug_ci.numerics.variants.indexing import indexing
+from opsdebug_ci.numerics.variants.less_stable import less_stable
 from opsdebug_ci.numerics.variants.losses import losses
 from opsdebug_ci.numerics.variants.masks import masks
+from opsdebug_ci.numerics.variants.narrow_sums import narrow_sums
 from opsdebug_ci.numerics.variants.normalisation import normalisation
 from opsdebug_ci.numerics.variants.operands import operands
+from opsdebug_ci.numerics.variants.order import order
 from opsdebug_ci.numerics.variants.precision import precision
+from opsdebug_ci.numerics.variants.reduced_axes import reduced_axes
 from opsdebug_ci.numerics.variants.reductions import reductions
 from opsdebug_ci.numerics.variants.resampling import resampling
 from opsdebug_ci.numerics.variants.roundings import roundings
 from opsdebug_ci.numerics.variants.signs import signs
 from opsdebug_ci.numerics.variants.softmaxes import softmaxes
 from opsdebug_ci.numerics.variants.specials import specials
+from opsdebug_ci.numerics.variants.tables import tables
 from opsdebug_ci.numerics.variants.tails import tails
 from opsdebug_ci.numerics.variants.terms import terms
 
@@ -46,6 +61,7 @@ CALL_RULES: tuple[CallRule, ...] = (
     normalisation,
     softmaxes,
     losses,
+    reduced_axes,
     reductions,
     tails,
     specials,
@@ -55,10 +71,14 @@ CALL_RULES: tuple[CallRule, ...] = (
     constants,
     operands,
     axes,
+    tables,
     indexing,
     precision,
+    narrow_sums,
+    less_stable,
     signs,
     terms,
+    order,
 )
 """What one call might have been instead."""
 
@@ -67,6 +87,9 @@ ARGUMENT_RULES: tuple[ArgumentRule, ...] = (
     broadcast_argument,
     special_argument,
     moved_argument,
+    grouped_argument,
+    wrapped_argument,
+    counted_argument,
     replaced_argument,
     narrowed_argument,
 )
@@ -85,6 +108,11 @@ def alternatives(call: Call) -> list[Alternative]:
 def argument_alternatives(name: str, arguments: Mapping[str, Any]) -> list[Alternative]:
     """Everything one argument might have been read as, likewise."""
     return _told_apart(found for rule in ARGUMENT_RULES for found in _read(rule, name, arguments[name], arguments))
+
+
+def result_alternatives(result: torch.Tensor) -> list[Alternative]:
+    """Everything that may have been written for one result, likewise."""
+    return _told_apart(_read(moved_result, result))
 
 
 def _read(rule: Callable[..., Iterable[Alternative]], *asked: Any) -> Iterator[Alternative]:

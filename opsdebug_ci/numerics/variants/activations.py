@@ -80,8 +80,6 @@ _SIBLINGS: dict[str, tuple[tuple[str, Unary], ...]] = {
         ("softplus is log(1 + exp(x)) without a threshold", _direct_softplus),
         ("ReLU is computed, not softplus", torch.relu),
     ),
-    "log1p": (("log1p is log(1 + x) in single precision", lambda x: torch.log(1 + x.float()).double()),),
-    "expm1": (("expm1 is exp(x) - 1 in single precision", lambda x: (torch.exp(x.float()) - 1).double()),),
     "relu": (("ReLU is a leaky ReLU of slope 0.01", lambda x: torch.where(x > 0, x, 0.01 * x)),),
 }
 """Operation to the forms it is replaced by."""
@@ -108,7 +106,13 @@ _LIMITS = (80.0, 88.0, 88.2, 88.3762626647949, 85.0, 60.0, 50.0, 30.0, 20.0, 16.
 SATURATIONS = (3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 16.0, 20.0)
 """Where implementations take a function to have reached its limits."""
 
-_ENDS: dict[str, tuple[Unary, Unary]] = {
+ENDS: dict[str, tuple[Unary, Unary]] = {
+    "exp": (torch.zeros_like, lambda x: torch.full_like(x, math.inf)),
+    "exp2": (torch.zeros_like, lambda x: torch.full_like(x, math.inf)),
+    "expm1": (lambda x: -torch.ones_like(x), lambda x: torch.full_like(x, math.inf)),
+    "sinh": (lambda x: torch.full_like(x, -math.inf), lambda x: torch.full_like(x, math.inf)),
+    "cosh": (lambda x: torch.full_like(x, math.inf), lambda x: torch.full_like(x, math.inf)),
+    "erfc": (lambda x: torch.full_like(x, 2.0), torch.zeros_like),
     "sigmoid": (torch.zeros_like, torch.ones_like),
     "tanh": (lambda x: -torch.ones_like(x), torch.ones_like),
     "erf": (lambda x: -torch.ones_like(x), torch.ones_like),
@@ -119,8 +123,15 @@ _ENDS: dict[str, tuple[Unary, Unary]] = {
 """What a function tends to, far on the left and far on the right."""
 
 
+SATURATING = frozenset({"sigmoid", "tanh", "erf", "silu", "gelu", "softplus"})
+"""Those of them that are at their limits for everyday arguments."""
+
+CLIPPED = frozenset({"exp", "tanh", "sigmoid", "gelu", "silu", "softplus", "sinh", "cosh"})
+"""Functions whose argument implementations clip."""
+
+
 def _saturated(call: Call, x: torch.Tensor, limit: float) -> torch.Tensor:
-    left, right = _ENDS[call.name]
+    left, right = ENDS[call.name]
     return torch.where(x > limit, right(x), torch.where(x < -limit, left(x), call.result))
 
 
@@ -139,7 +150,7 @@ def activations(call: Call) -> Iterator[Alternative]:
         yield _alternative(
             f"{other} is computed, not {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,)
         )
-    for limit in SATURATIONS if call.name in _ENDS else ():
+    for limit in SATURATIONS if call.name in SATURATING else ():
         yield Alternative(
             name=f"{call.name} at its limits beyond {limit:g}",
             cause=Cause.APPROXIMATION,
@@ -150,7 +161,7 @@ def activations(call: Call) -> Iterator[Alternative]:
         )
     if call.name == "softplus":
         yield from _thresholds(call)
-    if call.name in ("exp", "tanh", "sigmoid", "gelu", "silu", "softplus", "sinh", "cosh"):
+    if call.name in CLIPPED:
         for limit in _LIMITS:
             yield Alternative(
                 name=f"{call.name} clipped at {limit:g}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -31,69 +32,160 @@ def broadcast_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iter
 def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
     """The same elements at other places: transposed, reversed, shifted by one, halves exchanged."""
     del others
-    if not isinstance(value, torch.Tensor) or value.numel() < 2:
-        return
+    if isinstance(value, torch.Tensor) and value.numel() > 1:
+        for move in _moves(value):
+            yield Alternative(
+                name=f"`{name}` is read {move.words}",
+                cause=Cause.LAYOUT_PERMUTATION,
+                statement=f"`{name}` is read {move.words}",
+                result=partial(move.there, value),
+                also=move.also,
+                weight=move.weight,
+                layout=move.layout,
+            )
+
+
+def moved_result(value: torch.Tensor) -> Iterator[Alternative]:
+    """The same for what is returned: written where a reader of the other layout would look for it."""
+    for move in _moves(value) if value.numel() > 1 else ():
+        yield Alternative(
+            name=f"the result is written {move.words}",
+            cause=Cause.LAYOUT_PERMUTATION,
+            statement=f"the result is written {move.words}",
+            result=partial(move.back, value),
+            also=move.also,
+            weight=move.weight - 0.1,  # an argument read so is as likely, and easier to mend
+            layout=move.layout,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Move:
+    """Elements at other places."""
+
+    words: str
+    """How they are read or written."""
+
+    layout: str
+    """What of several arguments is one layout; axes counted from the last one."""
+
+    there: Callable[[torch.Tensor], torch.Tensor]
+    """What is read."""
+
+    back: Callable[[torch.Tensor], torch.Tensor]
+    """Its inverse: what is written."""
+
+    also: tuple[Cause, ...] = ()
+    weight: float = 0.5
+
+
+def _moves(value: torch.Tensor) -> Iterator[_Move]:
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
-        yield alternative(
-            f"`{name}` is read transposed",
-            Cause.LAYOUT_PERMUTATION,
-            lambda: value.transpose(-1, -2).clone(),
+
+        def transposed(x: torch.Tensor) -> torch.Tensor:
+            return x.transpose(-1, -2).clone()
+
+        also = (Cause.STRIDE_VIEW, Cause.WRONG_AXIS)
+        yield _Move(words="transposed", layout="t", there=transposed, back=transposed, also=also, weight=0.7)
+    if value.ndim >= 2 and min(value.shape[-2:]) > 1 and value.shape[-1] != value.shape[-2]:
+        yield _Move(
+            words="as if its last two axes were exchanged in memory",
+            layout="memory",
+            there=lambda x: x.contiguous().reshape(*x.shape[:-2], x.shape[-1], x.shape[-2]).mT.reshape(x.shape),
+            back=lambda x: x.mT.reshape(x.shape),
             also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS),
         )
     if value.ndim >= 2:
-        yield alternative(
-            f"`{name}` is turned round in its last two axes",
-            Cause.LAYOUT_PERMUTATION,
-            partial(value.flip, (-1, -2)),
-            also=(Cause.WRONG_DEFAULT,),
-            weight=0.5,
-        )
+
+        def turned(x: torch.Tensor) -> torch.Tensor:
+            return x.flip((-1, -2))
+
+        words = "turned round in its last two axes"
+        yield _Move(words=words, layout="", there=turned, back=turned, also=(Cause.WRONG_DEFAULT,))
     for axis, size in enumerate(value.shape):
-        for phrase, moved, also in _along(name, value, axis) if size > 1 else ():
-            cause = Cause.BROADCASTING if phrase.startswith("entry") else Cause.LAYOUT_PERMUTATION
-            yield alternative(phrase, cause, moved, also=also, weight=0.5)
+        yield from _along(size, axis, value.ndim) if size > 1 else ()
 
 
-MOST_GROUPED = 64
-"""Length of an axis up to which entries are tried in groups."""
-
-Move = tuple[str, Callable[[], torch.Tensor], tuple[Cause, ...]]
-"""The move in words, the argument after it, and what it may be called as well."""
-
-
-def _along(name: str, value: torch.Tensor, axis: int) -> Iterator[Move]:
+def _along(size: int, axis: int, ndim: int) -> Iterator[_Move]:
     """Moves along one axis."""
-    size, elsewhere = value.shape[axis], (Cause.OOB_READ, Cause.TAIL_MASK)
-    yield f"`{name}` is reversed along axis {axis}", partial(value.flip, axis), ()
-    yield f"`{name}` is read one element late along axis {axis}", partial(value.roll, 1, axis), elsewhere
-    yield f"`{name}` is read one element early along axis {axis}", partial(value.roll, -1, axis), elsewhere
-    for group in range(2, size // 2 + 1) if size <= MOST_GROUPED else ():
-        if size % group == 0:
-            spread = (Cause.WRONG_AXIS, Cause.STRIDE_VIEW)
-            by_block, in_turn = torch.arange(size) // group, torch.arange(size) % group
-            yield (
-                f"entry i // {group} of `{name}` is read for entry i along axis {axis}",
-                partial(_picked, value, axis, by_block),
-                spread,
-            )
-            yield (
-                f"entry i % {group} of `{name}` is read for entry i along axis {axis}",
-                partial(_picked, value, axis, in_turn),
-                spread,
-            )
+    elsewhere, other = (Cause.OOB_READ, Cause.TAIL_MASK), (Cause.WRONG_AXIS,)
+
+    def move(words: str, there: Change, back: Change, also: tuple[Cause, ...], layout: str = "") -> _Move:
+        return _Move(words=f"{words} along axis {axis}", layout=layout, there=there, back=back, also=also)
+
+    def by(step: int) -> Change:
+        return lambda x: x.roll(step, axis)
+
+    yield move("in reverse", lambda x: x.flip(axis), lambda x: x.flip(axis), ())
+    yield move("one element late", by(1), by(-1), elsewhere)
+    yield move("one element early", by(-1), by(1), elsewhere)
     if size % 2 == 0 and size > 2:
-        half, other = size // 2, (Cause.WRONG_AXIS,)
-        yield f"the halves of `{name}` along axis {axis} are exchanged", partial(value.roll, half, axis), ()
-        pairs = partial(_dealt, value, axis, (2, half))
-        yield f"`{name}` is read in interleaved pairs along axis {axis}, not in halves", pairs, other
-        halves = partial(_dealt, value, axis, (half, 2))
-        yield f"`{name}` is read in halves along axis {axis}, not in interleaved pairs", halves, other
+        half = size // 2
+        pairs, halves = partial(_dealt, axis=axis, shape=(2, half)), partial(_dealt, axis=axis, shape=(half, 2))
+        yield move("with its halves exchanged", by(half), by(half), (), f"exchanged {axis - ndim}")
+        yield move("in halves, not in interleaved pairs,", pairs, halves, other, f"halves {axis - ndim}")
+        yield move("in interleaved pairs, not in halves,", halves, pairs, other, f"pairs {axis - ndim}")
 
 
-def _picked(value: torch.Tensor, axis: int, places: torch.Tensor) -> torch.Tensor:
-    return value.index_select(axis, places.to(value.device))
+Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def _dealt(value: torch.Tensor, axis: int, shape: tuple[int, int]) -> torch.Tensor:
     """One axis as two of `shape`, exchanged and joined again."""
     return torch.unflatten(value, axis, shape).transpose(axis, axis + 1).flatten(axis, axis + 1)
+
+
+GROUPS = (2, 3, 4, 5, 6, 8, 16, 32, 64, 128)
+"""Entries that share one where they do not divide the axis."""
+
+MOST_GROUPED = 1024
+"""Length of an axis up to which entries are tried in groups."""
+
+
+def grouped_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
+    """One entry for a group of them: the first of the group, the one of the group's number, or that of its place."""
+    if not isinstance(value, torch.Tensor) or value.numel() < 2:
+        return
+    small = value.ndim == 1 or value.numel() < max(x.numel() for x in others.values() if isinstance(x, torch.Tensor))
+    for axis, size in enumerate(value.shape):
+        divisors = {group for group in range(2, size // 2 + 1) if size % group == 0} if size <= MOST_GROUPED else set()
+        every = divisors | {group for group in GROUPS if group < size} if small else divisors
+        at = torch.arange(size, device=value.device)
+        for group in sorted(every):
+            for words, places in (
+                (f"i // {group} * {group}", at // group * group),
+                (f"i // {group}", at // group),
+                (f"i % {group}", at % group),
+            ):
+                yield alternative(
+                    f"entry {words} of `{name}` is read for entry i along axis {axis}",
+                    Cause.BROADCASTING,
+                    partial(value.index_select, axis, places),
+                    also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
+                    weight=0.6 if small else 0.4,
+                )
+
+
+WIDTHS = (8, 15, 16, 24, 31, 32)
+"""Bits that offsets may be kept in."""
+
+
+def wrapped_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
+    """Read at offsets that are cut to some bits: element 2**16 + k is element k."""
+    del others
+    if not isinstance(value, torch.Tensor):
+        return
+    for bits in WIDTHS:
+        if value.numel() > 1 << bits:
+            yield alternative(
+                f"the offset into `{name}` is kept in {bits} bits: element 2**{bits} + k is read as element k",
+                Cause.INDEX_OVERFLOW,
+                partial(_wrapped, value, 1 << bits),
+                also=(Cause.STRIDE_VIEW,),
+                weight=0.7,
+            )
+
+
+def _wrapped(value: torch.Tensor, count: int) -> torch.Tensor:
+    places = torch.arange(value.numel(), device=value.device) % count
+    return value.reshape(-1)[places].reshape(value.shape)

@@ -18,12 +18,18 @@ def replaced_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
         for other, held in others.items():
             same = isinstance(held, torch.Tensor) and held.shape == value.shape and held.dtype == value.dtype
             if other != name and same:
-                yield alternative(
-                    f"`{other}` is read in the place of `{name}`, as if it had been written over it before it was read",
-                    Cause.ALIASING_INPLACE,
-                    partial(lambda held: held.clone(), held),
-                    also=(Cause.LAYOUT_PERMUTATION,),
-                    weight=0.75,
+                phrase = (
+                    f"`{other}` is read in the place of `{name}`, as if it had been written over it before it was read"
+                )
+                read = partial(lambda held: held.clone(), held)
+                yield alternative(phrase, Cause.ALIASING_INPLACE, read, also=(Cause.LAYOUT_PERMUTATION,), weight=0.75)
+                yield Alternative(
+                    name=f"`{other}` for `{name}`",
+                    cause=Cause.LAYOUT_PERMUTATION,
+                    statement=f"`{other}` is read in the place of `{name}`",
+                    result=read,
+                    layout=f"exchanged: {' '.join(sorted((name, other)))}",
+                    weight=0.6,
                 )
         if value.ndim == 0 or value.numel() == 1:
             yield from _parameters(name, value)

@@ -66,14 +66,15 @@ def narrowed_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
                 weight=0.4,
             )
     if value.dtype in (torch.int64, torch.int32):
-        for dtype in (torch.int8, torch.int16, torch.int32):
-            if torch.iinfo(dtype).bits < torch.iinfo(value.dtype).bits:
+        for dtype in (torch.int32, torch.int16, torch.int8):
+            bits = torch.iinfo(dtype).bits
+            if bits < torch.iinfo(value.dtype).bits:
                 yield alternative(
-                    f"`{name}` is cut to {str(dtype).removeprefix('torch.')}",
+                    f"`{name}` is cut to {bits} bits",
                     Cause.INDEX_OVERFLOW,
                     partial(lambda d: value.to(d).to(value.dtype), dtype),
                     also=(Cause.DTYPE_PROMOTION,),
-                    weight=0.5,
+                    weight=0.5 + bits / 1000,  # the widest is the one to name where several give the same
                 )
         yield alternative(
             f"`{name}` is computed with in float32",

@@ -11,8 +11,8 @@ import torch
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative, normal_axis
 
-ALONG = frozenset({"glu", "sort", "topk", "gather", "index_select", "scatter", "scatter_add", "index_add", "renorm"})
-"""Calls that work along one axis and are no reductions."""
+ALONG = frozenset({"glu", "gather", "index_select", "scatter", "scatter_add", "index_add"})
+"""Calls that work along one axis only."""
 
 
 def axes(call: Call) -> Iterator[Alternative]:
@@ -27,12 +27,16 @@ def axes(call: Call) -> Iterator[Alternative]:
         yield from _repeats(call)
     if call.name in ALONG:
         yield from _other_axis(call)
-    if call.name == "roll":
-        shifts = call.values["shifts"]
-        yield _order("elements are rolled the other way", lambda: call.again(shifts=[-shift for shift in shifts]))
-        yield _order("elements are not rolled", call.values["self"].clone)
-    if call.name == "flip":
-        yield _order("elements are not flipped", call.values["self"].clone)
+    if call.name in ("sort", "argsort", "topk"):
+        yield alternative(
+            f"`{call.name}` puts equal elements in the reverse order",
+            Cause.WRONG_DEFAULT,
+            partial(_ties_reversed, call),
+            also=(Cause.LAYOUT_PERMUTATION,),
+            weight=0.8,
+        )
+    if call.name in ("roll", "flip"):
+        yield from _moves(call)
     if call.name in ("transpose", "t", "permute") and isinstance(call.result, torch.Tensor):
         x = call.values["self"]
         if x.shape == call.result.shape:
@@ -41,6 +45,21 @@ def axes(call: Call) -> Iterator[Alternative]:
             yield _order(
                 "elements are reshaped, not transposed", lambda: x.reshape(call.result.shape), (Cause.STRIDE_VIEW,)
             )
+
+
+def _moves(call: Call) -> Iterator[Alternative]:
+    if call.name == "roll":
+        shifts = call.values["shifts"]
+        yield _order("elements are rolled the other way", lambda: call.again(shifts=[-shift for shift in shifts]))
+    moved = "rolled" if call.name == "roll" else "flipped"
+    yield _order(f"elements are not {moved}", call.values["self"].clone)
+
+
+def _ties_reversed(call: Call) -> Any:
+    x, axis = call.values["self"], normal_axis(int(call.values["dim"]), call.values["self"].ndim)
+    last = x.shape[axis] - 1 if x.ndim else 0
+    made = call.again(self=x.flip(axis))
+    return last - made if isinstance(made, torch.Tensor) else (made[0], last - made[1])
 
 
 def _interleaved(call: Call) -> Iterator[Alternative]:
@@ -53,9 +72,9 @@ def _interleaved(call: Call) -> Iterator[Alternative]:
             source = x.select(axis, 0)
             yield alternative(
                 "copies stand one after the other, not side by side",
-                Cause.BROADCASTING,
+                Cause.LAYOUT_PERMUTATION,
                 partial(lambda s, a, p, shape: s.index_select(a, p).reshape(shape), source, axis - 1, places, x.shape),
-                also=(Cause.WRONG_AXIS, Cause.LAYOUT_PERMUTATION),
+                also=(Cause.WRONG_AXIS, Cause.BROADCASTING),
                 weight=0.75,
             )
 

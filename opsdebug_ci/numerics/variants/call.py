@@ -36,9 +36,16 @@ class Alternative:
     weight: float = 0.5
     """Which is tried first, and which wins when two reproduce the output equally well: 0 to 1."""
 
+    rounds: bool = False
+    """It is the reference in exact arithmetic, and is recognised by its own rounding errors at the promised precision:
+    `result` takes float64 steps, each of which is then rounded."""
+
     counts: tuple[float, float] | None = None
     """What it divides by, and what the reference divides by: a ratio of the outputs is told as a fraction of them, or
     its root, where it is measured to be that. None: it is not about a count."""
+
+    layout: str = ""
+    """The order of elements that is taken for another one: it may be that of several arguments, and of the result."""
 
 
 def alternative(

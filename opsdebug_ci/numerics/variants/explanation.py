@@ -5,6 +5,7 @@ Decides what counts as reproduced. Deliberately does not know where the alternat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -21,6 +22,15 @@ MOSTLY = 0.95
 
 PARTIAL = 0.5
 """Share of the bad elements from which an alternative explains a part of the failure."""
+
+MOST_BITS = 24.0
+"""Evidence of one element at most: as many bits as a float32 has."""
+
+OF_ONE_VALUE = 6.0
+"""Evidence of bad elements that hold one value, besides which they are: three cases of them are enough."""
+
+MANY = 8
+"""Elements from which it says something which of them are bad: 2**-8 by chance, were they drawn."""
 
 FEW = 3
 """Bad elements below which an explanation may be chance, whatever its share."""
@@ -46,6 +56,13 @@ class Explanation:
     overall: float
     """Share of all elements it reproduces, 0 to 1."""
 
+    which: int = 0
+    """Elements of the rarer kind, bad or good, that it tells from the other: evidence even of one value throughout."""
+
+    bits: float = 0.0
+    """Evidence: of every element reproduced, how much closer the candidate is than the reference was, in powers of two.
+    A correct guess is worth little where the tolerance is nearly as wide as the error."""
+
     ratio: Ratio | None = None
     """By which every bad element is off, where it reproduces all of them and that is one; None: nothing to tell."""
 
@@ -65,7 +82,9 @@ class Explanation:
             sure = 0.45 + 0.3 * self.bad
         else:
             return 0.0
-        return sure if self.elements <= FEW or self.chance < 0.5 else sure - 0.25 * self.chance
+        if self.elements <= FEW or self.chance < 0.5:
+            return sure
+        return sure - (0.05 if self.complete and self.which >= MANY else 0.25) * self.chance
 
 
 def explain(failure: Failure, candidate: torch.Tensor) -> Explanation | None:
@@ -82,28 +101,71 @@ def explain(failure: Failure, candidate: torch.Tensor) -> Explanation | None:
     if share < PARTIAL:
         return None
     wrong, wanted = failure.actual[failure.bad], candidate[failure.bad]
-    allowed = None if failure.tolerance is None else _allowed(failure, candidate)[failure.bad]
-    shifted = None if allowed is None else allowed.roll(1)
+    allowed = _allowed(failure, candidate)
+    shifted = None if allowed is None else allowed[failure.bad].roll(1)
     chance = float(_equal(wrong, wanted.roll(1), shifted).double().mean()) if wrong.numel() > 1 else 0.0
+    which = min(int(bad.sum()), int(good.sum()))
     return Explanation(
         bad=share,
         good=float(good.double().mean()) if good.numel() else 1.0,
         chance=chance,
         elements=int(bad.sum()),
         overall=float(match.double().mean()),
+        which=which,
+        bits=_informed(_bits(failure, match & failure.bad, allowed), chance, which),
         ratio=one_ratio(failure, candidate) if share == 1.0 else None,
     )
 
 
+def _informed(bits: float, chance: float, which: int) -> float:
+    """What is left of the evidence: of bad elements that hold one value, that it is this value, and which they are."""
+    return bits * (1.0 - chance) + min(bits, OF_ONE_VALUE + which) * chance
+
+
+def share_left(failure: Failure, candidate: torch.Tensor) -> float:
+    """The median error of the bad elements beside `candidate`, relative to that beside the reference; infinity where
+    they cannot be compared."""
+    if candidate.shape != failure.actual.shape or candidate.is_complex():
+        return math.inf
+    got, wanted, instead = (each[failure.bad].double() for each in (failure.actual, failure.expected, candidate))
+    finite = torch.isfinite(got) & torch.isfinite(wanted) & torch.isfinite(instead)
+    if int(finite.sum()) < PARTIAL * len(got):
+        return math.inf
+    error, left = (got - wanted)[finite].abs().median(), (got - instead)[finite].abs().median()
+    return float(left / error) if bool(error > 0) else math.inf
+
+
+def contradicts(failure: Failure, candidate: torch.Tensor) -> bool:
+    """Whether `candidate` would have shown in an output that is right."""
+    if candidate.shape != failure.actual.shape or candidate.is_complex():
+        return False
+    return float(_reproduced(failure, candidate).double().mean()) < COMPLETE
+
+
+def _bits(failure: Failure, reproduced: torch.Tensor, allowed: torch.Tensor | None) -> float:
+    """log2(error / tolerance) of every element; where bits must agree, log2 of the number of values there are; one bit
+    where NaN or an infinity stands for a number."""
+    if not bool(reproduced.any()):
+        return 0.0
+    error = (failure.actual.double() - failure.expected.double()).abs()[reproduced]
+    finite = torch.isfinite(error)
+    if allowed is None or not bool((allowed > 0).any()):
+        both = torch.cat([failure.actual.flatten().double(), failure.expected.flatten().double()])
+        values = len(torch.unique(both))
+        each = torch.full_like(error, min(MOST_BITS, math.log2(max(values, 2))))
+    else:
+        each = (error / allowed[reproduced]).log2().clamp(0.0, MOST_BITS)
+    return float(torch.where(finite, each, 1.0).sum())
+
+
 def _reproduced(failure: Failure, candidate: torch.Tensor) -> torch.Tensor:
-    if failure.tolerance is None:
-        return _equal(failure.actual, candidate, None)
     return _equal(failure.actual, candidate, _allowed(failure, candidate))
 
 
-def _allowed(failure: Failure, candidate: torch.Tensor) -> torch.Tensor:
-    """The tolerance around the reference, and where the candidate is larger the same share of it."""
-    assert failure.tolerance is not None  # noqa: S101 - the callers have looked
+def _allowed(failure: Failure, candidate: torch.Tensor) -> torch.Tensor | None:
+    """The tolerance around the reference, and where the candidate is larger the same share of it; None: none."""
+    if failure.tolerance is None:
+        return None
     if not bool((failure.tolerance > 0).any()):
         return failure.tolerance  # exact: bits must agree
     size = failure.expected.double().abs()

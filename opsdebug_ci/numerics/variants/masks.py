@@ -44,10 +44,10 @@ def _comparisons(call: Call) -> Iterator[Alternative]:
         wanted, given = NEIGHBOURS[call.name], call.name
         yield Alternative(
             name=f"`{wanted}` for `{given}`",
-            cause=Cause.MASK_SEMANTICS if whole else Cause.WRONG_ROUNDING,
+            cause=Cause.MASK_SEMANTICS,
             statement=f"`{wanted}` is asked, not `{given}`, so that values on the boundary fall on its other side",
             result=lambda: getattr(torch, wanted)(x, other),
-            also=() if whole else (Cause.MASK_SEMANTICS,),
+            also=() if whole else (Cause.WRONG_ROUNDING,),
             weight=0.85,
         )
         if whole:
@@ -67,14 +67,20 @@ def _comparisons(call: Call) -> Iterator[Alternative]:
 def _shifted_masks(mask: torch.Tensor) -> Iterator[Alternative]:
     if mask.ndim < 2:
         return
-    rows, columns = mask.shape[-2:]
-    for step in {1, -1, columns - rows, rows - columns} - {0}:
-        if abs(step) < columns:
-            yield _mask(
-                f"the mask is shifted by {step} along its columns",
-                partial(lambda step: _moved(mask, step), step),
-                weight=0.75,
-            )
+    for name, step in _steps(mask, 1):
+        if abs(step) < mask.shape[-1]:
+            yield _mask(f"the mask {name}", partial(_moved, mask, step), weight=0.75)
+
+
+def _steps(x: torch.Tensor, most: int) -> Iterator[tuple[str, int]]:
+    """Places along its columns that a mask of the shape of `x` may be off by."""
+    wider = x.shape[-1] - x.shape[-2]
+    if wider:
+        yield "is aligned to the top left corner, not to the bottom right one", -wider
+        yield "is aligned to the bottom right corner, not to the top left one", wider
+    for step in range(1, most + 1):
+        yield f"lies {step} column{'s'[: step - 1]} too far to the right", step
+        yield f"lies {step} column{'s'[: step - 1]} too far to the left", -step
 
 
 def _moved(mask: torch.Tensor, step: int) -> torch.Tensor:
@@ -87,11 +93,14 @@ def _triangles(call: Call) -> Iterator[Alternative]:
     x = call.tensor("self")
     if x is None or x.ndim < 2:
         return
-    diagonal, (rows, columns) = int(call.values.get("diagonal") or 0), x.shape[-2:]
-    for step in {1, -1, 2, -2, columns - rows, rows - columns} - {0}:
-        yield _mask(
-            f"`{call.name}` starts at diagonal {diagonal + step}, not {diagonal}",
-            partial(lambda step: call.again(diagonal=diagonal + step), step),
+    diagonal = int(call.values.get("diagonal") or 0)
+    for name, step in _steps(x, 2):
+        yield Alternative(
+            name=f"`{call.name}` {name}",
+            cause=Cause.MASK_SEMANTICS,
+            statement=f"`{call.name}` starts at diagonal {diagonal + step}, not {diagonal}: the mask {name}",
+            result=partial(lambda step: call.again(diagonal=diagonal + step), step),
+            weight=0.85,
         )
     yield _mask("the triangle is not cut out", lambda: x)
 

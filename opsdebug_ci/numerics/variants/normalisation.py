@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
+from opsdebug_ci.numerics.variants.reduced_axes import MOST_AXES, listed
+from opsdebug_ci.numerics.variants.tails import read_on
 
 PADDINGS = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Block widths rows are padded to."""
 
 DECADES = (-7, -6, -5, -4, -3, -2, -1, 1, 2, 3, 4, 5)
 """Powers of ten an eps is off by."""
+
+
+Total = Callable[[torch.Tensor, int], torch.Tensor]
+"""The sum over an axis, which is kept."""
+
+
+def _total(x: torch.Tensor, axis: int) -> torch.Tensor:
+    return x.sum(axis, keepdim=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,18 +53,31 @@ class _Norm:
     padding: int = 0
     """Zeros added to each row before the statistics are taken."""
 
+    beyond: int = 0
+    """Elements of the next rows that the statistics take in, as far as there are any."""
+
+    block: int = 1
+    """Elements that are padded together: those of a channel."""
+
     divided_by_padded: bool = False
     """The divisor counts those zeros too."""
 
-    def rows(self) -> torch.Tensor:
-        """The normalised rows."""
+    def rows(
+        self, total: Total = _total, centre: torch.Tensor | None = None, *, one_pass: bool = False
+    ) -> torch.Tensor:
+        """The normalised rows, by how sums are made, about another centre, or with E[x**2] - mean**2 for a variance."""
         n = self.x.shape[-1]
         count = n + (self.padding if self.divided_by_padded else 0)
-        mean = self.x.sum(-1, keepdim=True) / count if self.centred else torch.zeros_like(self.x[:, :1])
+        read, held = (read_on(each, 1, self.beyond) for each in (self.x, torch.ones_like(self.x)))
+        mean = torch.zeros_like(self.x[:, :1]) if centre is None else centre
+        if self.centred and centre is None:
+            mean = total(read, 1) / count
         centred = self.x - mean
-        square = (centred**2).sum(-1, keepdim=True) + self.padding * mean**2
+        square = total((read - mean) ** 2 * held, 1) + self.padding * mean**2
         divisor = count - self.lost + (self.eps if self.place == "count" else 0.0)
         variance = square / divisor
+        if one_pass:
+            variance = (total(self.x**2, 1) / count - mean**2).abs()  # a correct sign is not to be had
         if self.place == "inside":
             return centred * torch.rsqrt(variance + self.eps)
         if self.place == "outside":
@@ -78,10 +103,20 @@ def normalisation(call: Call) -> Iterator[Alternative]:
     yield from _parameters(call)
 
 
+def normalised_rows(call: Call) -> tuple[_Norm, Finish] | None:
+    """The rows a call normalises by their own statistics, and how its result is made of them; None for other calls."""
+    if call.name in _READERS:
+        return _READERS[call.name](call)
+    x, eps = call.tensor("input"), call.values.get("eps")
+    if "batch_norm" in call.name and x is not None and call.values.get("training") is True and isinstance(eps, float):
+        return _Norm(x=x.movedim(1, 0).reshape(x.shape[1], -1), eps=eps), partial(_of_channels, call, x)
+    return None
+
+
 def _as_alternative(sibling: Sibling, finish: Finish) -> Alternative:
     statement, cause, also, changed = sibling
     return Alternative(
-        name=statement,
+        name=re.sub(r" = \d+", "", statement),
         cause=cause,
         statement=statement,
         counts=_counts(changed),
@@ -124,6 +159,12 @@ def _siblings(norm: _Norm) -> Iterator[Sibling]:
             yield f"the statistics run {where}", Cause.TAIL_MASK, (), replace(norm, padding=padding)
             both = replace(norm, padding=padding, divided_by_padded=True)
             yield f"the statistics and their divisor run {where}", Cause.TAIL_MASK, (Cause.WRONG_CONSTANT_EPS,), both
+    units = n // norm.block
+    beyond = (1 << (units - 1).bit_length()) - units
+    if beyond and norm.x.shape[0] > 1:
+        whose = "the channels that follow the group's" if norm.block > 1 else "the elements that follow the row's"
+        statement = f"the statistics take in {whose}, up to the next power of two = {units + beyond}"
+        yield statement, Cause.TAIL_MASK, (Cause.OOB_READ,), replace(norm, beyond=beyond * norm.block)
     swapped = "the mean is subtracted" if not norm.centred else "the mean is not subtracted"
     yield swapped, Cause.WRONG_DEFAULT, (), replace(norm, centred=not norm.centred)
 
@@ -136,10 +177,11 @@ def _batch(call: Call) -> Iterator[Alternative]:
         yield alternative(
             f"it normalises by {kept}", Cause.WRONG_DEFAULT, partial(_retrained, call, not trained), weight=0.8
         )
-    x, eps = call.tensor("input"), call.values.get("eps")
-    if x is not None and call.values.get("training") is True and isinstance(eps, float):
-        norm = _Norm(x=x.movedim(1, 0).reshape(x.shape[1], -1), eps=eps)
-        yield from map(partial(_as_alternative, finish=partial(_of_channels, call, x)), _divisors(norm))
+    eps, read = call.values.get("eps"), normalised_rows(call)
+    if read is not None:
+        yield from map(partial(_as_alternative, finish=read[1]), _divisors(read[0]))
+    if read is not None:
+        yield from _running(call, read[0].x.shape[1])
     for other in (1e-3, 1e-5, 1e-6, 1e-8, 0.0):
         if isinstance(eps, float) and other != eps:
             yield alternative(
@@ -153,6 +195,34 @@ def _batch(call: Call) -> Iterator[Alternative]:
             yield alternative(
                 f"the {name} is left out", Cause.WRONG_DEFAULT, partial(call.again, **{name: None}), weight=0.8
             )
+
+
+def _running(call: Call, n: int) -> Iterator[Alternative]:
+    """Running statistics that are blended otherwise: what is observed of them follows the results."""
+    old_mean, old_variance = call.tensor("running_mean"), call.tensor("running_var")
+    momentum = call.values.get("momentum")
+    if old_mean is None or old_variance is None or not isinstance(momentum, float) or len(call.result) != 5 or n < 2:
+        return
+    x = call.values["input"]
+    axes = [axis for axis in range(x.ndim) if axis != 1]
+    mean, biased = x.mean(axes), x.var(axes, correction=0)
+
+    def blended(share: float, mean: torch.Tensor, variance: torch.Tensor) -> Any:
+        return (*call.result[:3], old_mean.lerp(mean, share), old_variance.lerp(variance, share))
+
+    unbiased = biased * (n / (n - 1))
+    words = "the running variance is blended with the biased variance, divided by n = {{}}, not by n-1"
+    yield replace(
+        alternative("", Cause.WRONG_DEFAULT, partial(blended, momentum, mean, biased), weight=0.9),
+        name=words.format("N"),
+        statement=words.format(n),
+    )
+    shares = {1 - momentum: f"1 - momentum = {1 - momentum:g}", 0.0: "0, so that they stay as they were"}
+    shares |= {other: f"{other:g}" for other in (0.1, 0.01, 0.2, 0.5, 0.9, 0.99, 1.0)}
+    for share, text in shares.items():
+        if share != momentum:
+            phrase = f"the running statistics are blended with a share of {text}, not of the momentum {momentum:g}"
+            yield alternative(phrase, Cause.WRONG_CONSTANT_EPS, partial(blended, share, mean, unbiased), weight=0.8)
 
 
 def _of_channels(call: Call, x: torch.Tensor, rows: torch.Tensor) -> Any:
@@ -171,6 +241,8 @@ def _affine(call: Call, out: torch.Tensor, per_channel: tuple[int, ...]) -> torc
 def _retrained(call: Call, training: bool) -> Any:
     """Stored statistics are copied: a training run would update them."""
     stored = {name: call.values[name] for name in ("running_mean", "running_var") if name in call.values}
+    if not training and any(value is None for value in stored.values()):
+        raise ValueError("no statistics are stored")  # torch would read them all the same
     copies = {name: None if value is None else value.clone() for name, value in stored.items()}
     return call.again(training=training, **copies)
 
@@ -180,27 +252,29 @@ Finish = Callable[[torch.Tensor], Any]
 
 
 def _other_axes(call: Call) -> Iterator[Alternative]:
-    """Statistics of a layer or RMS norm over another axis than the last."""
+    """Statistics of a layer or RMS norm over other axes than the last ones."""
     x, shape = call.values["input"], call.values.get("normalized_shape")
-    if shape is None or len(shape) != 1 or x.ndim < 2:
+    if shape is None or not 2 <= x.ndim <= MOST_AXES:
         return
-    for axis in range(x.ndim - 1):
-        if x.shape[axis] > 1:
-            yield alternative(
-                f"the statistics run over axis {axis}, not {x.ndim - 1}",
-                Cause.WRONG_AXIS,
-                partial(_normed_along, call, x, axis),
-                also=(Cause.BROADCASTING,),
-                weight=0.85,
-            )
+    own = tuple(range(x.ndim - len(shape), x.ndim))
+    for count in range(1, x.ndim + 1):
+        for axes in combinations(range(x.ndim), count):
+            if axes != own and any(x.shape[axis] > 1 for axis in axes):
+                yield alternative(
+                    f"the statistics run over ax{'es' if count > 1 else 'is'} {listed(axes)}, not {listed(own)}",
+                    Cause.WRONG_AXIS,
+                    partial(_normed_along, call, x, axes),
+                    also=(Cause.BROADCASTING,),
+                    weight=0.85,
+                )
 
 
-def _normed_along(call: Call, x: torch.Tensor, axis: int) -> Any:
-    moved = x.movedim(axis, -1)
-    norm, _ = _layer(call)
-    rows = replace(norm, x=moved.reshape(-1, moved.shape[-1])).rows().reshape(moved.shape).movedim(-1, axis)
-    _, finish = _layer(call)
-    return finish(rows.reshape(-1, x.shape[-1]))
+def _normed_along(call: Call, x: torch.Tensor, axes: tuple[int, ...]) -> Any:
+    norm, finish = _layer(call)
+    last = tuple(range(x.ndim - len(axes), x.ndim))
+    moved = x.movedim(axes, last)
+    rows = moved.flatten(x.ndim - len(axes)).flatten(0, -2) if len(axes) < x.ndim else moved.reshape(1, -1)
+    return finish(replace(norm, x=rows).rows().reshape(moved.shape).movedim(last, axes))
 
 
 def _parameters(call: Call) -> Iterator[Alternative]:
@@ -250,7 +324,8 @@ def _group(call: Call) -> tuple[_Norm, Finish]:
         out = _affine(call, rows.reshape(x.shape), (1, -1, *(1,) * (x.ndim - 2)))
         return (out, *call.result[1:])
 
-    return _Norm(x=x.reshape(x.shape[0] * groups, -1), eps=float(eps)), finish
+    rows, width = x.reshape(x.shape[0] * groups, -1), x[0, 0].numel()
+    return _Norm(x=rows, eps=float(eps), block=width), finish
 
 
 def _regrouped(call: Call) -> Iterator[Alternative]:

@@ -117,6 +117,14 @@ def _spreads(
                     partial(lambda aligned: use(plain.reshape(aligned)), aligned),
                     also=(Cause.WRONG_AXIS,),
                 )
+            elif size != plain.numel() and size > 1:
+                places = torch.arange(size, device=value.device) % plain.numel()
+                yield alternative(
+                    f"the {what} is laid along axis {axis}, again and again where that is longer",
+                    Cause.BROADCASTING,
+                    partial(lambda aligned, places: use(plain[places].reshape(aligned)), aligned, places),
+                    also=(Cause.WRONG_AXIS, Cause.OOB_READ),
+                )
     elif value.ndim >= 2 and value.shape[-1] == value.shape[-2] and value.shape[-1] > 1:
         yield alternative(
             f"the {what} is transposed",

@@ -1,4 +1,4 @@
-"""Steps at another precision: operands or results rounded, integers that wrap or do not, serial narrow sums."""
+"""Steps at another precision: operands or results rounded, integers that wrap, saturate or do neither."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import torch
 
 from opsdebug_ci.model.dtype import TF32
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call
 from opsdebug_ci.numerics.variants.operands import _FACTORS
-from opsdebug_ci.numerics.variants.reductions import axis_of
 
 NARROW: dict[str, torch.dtype] = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
 """Formats a step may be rounded to."""
@@ -25,16 +23,11 @@ BLOCKS = (16, 32, 64, 128, 256, 512)
 PARTS = (2, 3, 4, 6, 8, 16)
 """Numbers of stretches K may be split into."""
 
-SERIAL_LIMIT = 1 << 20
-"""Most elements a serial sum is imitated for."""
-
 
 def precision(call: Call) -> Iterator[Alternative]:
     """A narrower or wider format inside one step."""
     if call.name in _FACTORS:
         yield from _products(call)
-    if call.name in ("sum", "mean", "cumsum") and call.tensor("self") is not None:
-        yield from _serial(call, call.values["self"])
     if isinstance(call.result, torch.Tensor):
         yield from _integers(call)
         if call.result.is_floating_point() and call.name not in ("_to_copy", "clone", "view", "t", "transpose"):
@@ -117,50 +110,29 @@ def _stored(call: Call) -> Iterator[Alternative]:
         )
 
 
-def _serial(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
-    """A serial sum in half precision, as numpy accumulates it."""
-    axis = axis_of(call, x.ndim)
-    if axis is None or not x.is_floating_point() or x.numel() > SERIAL_LIMIT or not x.numel():
-        return
-    yield _low("the sum is accumulated one by one in float16", lambda: _accumulated(call, x, axis, np.float16))
-    yield _low("the sum is accumulated one by one in bfloat16", lambda: _accumulated_bfloat16(call, x, axis))
-
-
-def _accumulated(call: Call, x: torch.Tensor, axis: int, dtype: Any) -> torch.Tensor:
-    with np.errstate(all="ignore"):
-        sums = np.add.accumulate(x.detach().cpu().numpy().astype(dtype), axis=axis, dtype=dtype)
-    return _finished(call, torch.from_numpy(sums.astype(np.float64)).to(x.device), axis)
-
-
-def _accumulated_bfloat16(call: Call, x: torch.Tensor, axis: int) -> torch.Tensor:
-    rows = x.movedim(axis, 0).to(torch.bfloat16)
-    sums = torch.empty_like(rows)
-    total = torch.zeros_like(rows[0])
-    for place, row in enumerate(rows):
-        total = total + row
-        sums[place] = total
-    return _finished(call, sums.double().movedim(0, axis), axis)
-
-
-def _finished(call: Call, sums: torch.Tensor, axis: int) -> torch.Tensor:
-    if call.name == "cumsum":
-        return sums
-    last = sums.select(axis, sums.shape[axis] - 1).reshape(call.result.shape)
-    return last / sums.shape[axis] if call.name == "mean" else last
-
-
 def _integers(call: Call) -> Iterator[Alternative]:
     result = call.result
     if (
         result.is_floating_point()
+        or result.is_complex()
         or result.dtype is torch.bool
         or call.name not in ("add", "sub", "mul", "sum", "cumsum", "neg")
     ):
         return
-    widened = {name: value.to(torch.int64) for name, value in call.values.items() if isinstance(value, torch.Tensor)}
+    widened: dict[str, Any] = {
+        name: value.to(torch.int64) for name, value in call.values.items() if isinstance(value, torch.Tensor)
+    }
+    if "dtype" in call.values:
+        widened["dtype"] = torch.int64
     if result.dtype is not torch.int64:
         yield _promotion("integers do not wrap around", lambda: call.again(**widened))
     for dtype in (torch.int8, torch.int16, torch.int32, torch.uint8):
+        limits = torch.iinfo(dtype)
+        if limits.bits <= torch.iinfo(result.dtype).bits:
+            yield _promotion(
+                f"integers saturate at the ends of {str(dtype).removeprefix('torch.')}, {limits.min} and {limits.max}",
+                partial(lambda limits: call.again(**widened).clamp(limits.min, limits.max).to(result.dtype), limits),
+            )
         if torch.iinfo(dtype).bits < torch.iinfo(result.dtype).bits:
             name = str(dtype).removeprefix("torch.")
             yield _promotion(
@@ -169,8 +141,12 @@ def _integers(call: Call) -> Iterator[Alternative]:
             )
     yield _promotion(
         "integers are computed in float32",
-        lambda: call.again(**{n: v.to(torch.float32) for n, v in widened.items()}).to(result.dtype),
+        lambda: call.again(**{n: _floating(v) for n, v in widened.items()}).to(result.dtype),
     )
+
+
+def _floating(value: Any) -> Any:
+    return value.to(torch.float32) if isinstance(value, torch.Tensor) else torch.float32
 
 
 def _promotion(phrase: str, result: Callable[[], Any]) -> Alternative:

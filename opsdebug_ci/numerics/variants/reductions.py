@@ -1,11 +1,10 @@
-"""Reductions and scans: their axis, their divisor, where their result is spread, what they carry over."""
+"""Reductions and scans: their divisor, where their result is spread, what they carry over."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import torch
 
@@ -26,11 +25,10 @@ BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 def reductions(call: Call) -> Iterator[Alternative]:
-    """Another axis, a result spread along another axis, another divisor, a scan that starts elsewhere."""
+    """A result spread along another axis, another divisor, a scan that starts elsewhere."""
     x = call.tensor("self")
     if x is None or x.ndim == 0 or call.name not in REDUCTIONS | SCANS:
         return
-    yield from _axes(call, x)
     yield from _spread(call, x)
     yield from _divisors(call, x)
     if call.name in SCANS:
@@ -49,32 +47,6 @@ def axis_of(call: Call, ndim: int) -> int | None:
     if given is None:
         return 0 if ndim == 1 else None
     return normal_axis(int(given), ndim)
-
-
-def _axes(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
-    axis = axis_of(call, x.ndim)
-    if axis is None or call.values.get("dim") is None:
-        return
-    listed = isinstance(call.values["dim"], (list, tuple))
-    for other in range(x.ndim):
-        if other != axis:
-            yield Alternative(
-                name=f"{call.name} over another axis",
-                cause=Cause.WRONG_AXIS,
-                statement=f"`{call.name}` runs over axis {other}, not {axis}",
-                result=partial(
-                    lambda other: _spread_over(call.again(dim=[other] if listed else other), call.result), other
-                ),
-                also=(Cause.BROADCASTING,),
-                weight=0.75,
-            )
-
-
-def _spread_over(result: Any, original: Any) -> Any:
-    """A result that keeps its axis is left to broadcasting; another one is repeated or reshaped, or cannot be used."""
-    if not isinstance(result, torch.Tensor) or result.ndim == original.ndim:
-        return result
-    return result.expand(original.shape) if result.numel() == 1 else result.reshape(original.shape)
 
 
 def _spread(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
@@ -110,9 +82,10 @@ def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             weight=0.9,
         )
     if call.name == "mean" and count > 1:
-        for text, factor in ((f"{count - 1}", count / (count - 1)), (f"{count + 1}", count / (count + 1))):
+        for more, factor in ((-1, count / (count - 1)), (1, count / (count + 1))):
+            text = f"{count + more}"
             yield Alternative(
-                name=f"the divisor is {text}",
+                name=f"the divisor is n{more:+d}",
                 cause=Cause.WRONG_CONSTANT_EPS,
                 statement=f"the divisor of the mean is {text}, not {count}",
                 result=partial(lambda factor: call.result * factor, factor),

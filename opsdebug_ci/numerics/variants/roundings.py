@@ -10,7 +10,7 @@ import torch
 
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.formats import float_format
-from opsdebug_ci.numerics.variants.call import Alternative, Call
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 
 Unary = Callable[[torch.Tensor], torch.Tensor]
 
@@ -48,14 +48,53 @@ def roundings(call: Call) -> Iterator[Alternative]:
                     f"values are rounded {text}, not {_OWN[call.name]}",
                     partial(lambda function: function(x), function),
                 )
+    if call.name in ("floor", "ceil"):
+        nearest, form = ("below", "ceil(x) - 1") if call.name == "floor" else ("above", "floor(x) + 1")
+        yield _rounding(
+            f"whole numbers are taken for their neighbour {nearest}: `{form}` stands for `{call.name}(x)`",
+            lambda: x.ceil() - 1 if call.name == "floor" else x.floor() + 1,
+        )
     yield from _divisions(call, x)
+    yield from _edges(call, x)
     if call.name == "_to_copy":
         yield from _casts(call, x)
+
+
+def _edges(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    """What lies exactly on a boundary falls on its other side."""
+    if call.name in ("searchsorted", "bucketize"):
+        right = bool(call.values.get("right")) or call.values.get("side") == "right"
+        sides = ("left", "right") if right else ("right", "left")
+        yield _edge(
+            f"values that equal a boundary are counted to its {sides[0]}, not to its {sides[1]} (`right={not right}`)",
+            lambda: call.again(right=not right, **({"side": sides[0]} if call.values.get("side") else {})),
+        )
+    if call.name in ("threshold", "threshold_backward", "hardshrink", "softshrink"):
+        limit = call.values.get("threshold", call.values.get("lambd"))
+        at = x.abs() == limit if "shrink" in call.name else x == limit
+        source = call.tensor("grad_output") if call.name == "threshold_backward" else x
+        if call.name != "softshrink" and source is not None:
+            yield _edge(
+                f"`{call.name}` lets values through that equal its limit {limit:g}: `>=` for `>`",
+                lambda: torch.where(at, source, call.result),
+            )
+    if call.name in ("sign", "sgn"):
+        for value in (1, -1):
+            yield _edge(f"the sign of 0 is taken for {value}", partial(torch.where, x == 0, value, call.result))
+
+
+def _edge(phrase: str, result: Callable[[], Any]) -> Alternative:
+    return alternative(phrase, Cause.MASK_SEMANTICS, result, also=(Cause.WRONG_ROUNDING,), weight=0.9)
 
 
 def _divisions(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     other: Any = call.values.get("other")
     mode = call.values.get("rounding_mode")
+    if call.name in ("div", "floor_divide") and x.is_floating_point():
+        yield _rounding(
+            "x / y is computed as x * (1 / y) in single precision, which misses whole quotients and ties",
+            lambda: _finished(x.float() * (1.0 / torch.as_tensor(other).float()), mode or call.name),
+        )
     if call.name == "floor_divide" or (call.name == "div" and mode == "floor"):
         yield _rounding(
             "integers are divided toward zero, not down", lambda: torch.div(x, other, rounding_mode="trunc")
@@ -75,6 +114,13 @@ def _divisions(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             also=(Cause.WRONG_ROUNDING,),
             weight=0.9,
         )
+
+
+def _finished(quotient: torch.Tensor, mode: str) -> torch.Tensor:
+    """A quotient that is cut toward zero, rounded down, or left as it is."""
+    if mode == "trunc":
+        return quotient.trunc().double()
+    return quotient.floor().double() if mode in ("floor", "floor_divide") else quotient.double()
 
 
 def _casts(call: Call, x: torch.Tensor) -> Iterator[Alternative]:

@@ -1,4 +1,4 @@
-"""Softmax and log-softmax: their axis, their statistics, their dead rows."""
+"""Softmax and log-softmax: their statistics, their dead rows."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 NAMES = ("_softmax", "_log_softmax", "_safe_softmax", "softmax", "log_softmax")
 """Calls that are a softmax or its logarithm."""
 
+UNSHIFTED = "the exponentials are not shifted by the row's maximum, so that they overflow or vanish"
+
 WEIGHT = 0.85
 """How telling these are."""
 
 
 def softmaxes(call: Call) -> Iterator[Alternative]:
-    """Another axis, statistics spread along the wrong axis, no shift by the maximum, another base, dead rows."""
+    """Statistics spread along the wrong axis, no shift by the maximum, another base, dead rows."""
     x = call.tensor("self")
+    if call.name == "logsumexp" and x is not None and x.numel():
+        yield alternative(UNSHIFTED, Cause.NAN_INF_HANDLING, lambda: call.again(self=_reaching(x)), weight=WEIGHT)
     if call.name not in NAMES or x is None or x.ndim == 0 or x.numel() == 0:
         return
     axis = call.values["dim"] % x.ndim
     logarithmic = "log" in call.name
-    yield from _axes(call, x, axis, logarithmic=logarithmic)
+    yield from _misspreads(x, axis, logarithmic=logarithmic)
     yield from _dead_rows(call, x, axis)
-    unshifted = "the exponentials are not shifted by the row's maximum"
     yield alternative(
-        unshifted, Cause.NAN_INF_HANDLING, lambda: _unshifted(x, axis, logarithmic=logarithmic), weight=WEIGHT
+        UNSHIFTED, Cause.NAN_INF_HANDLING, lambda: _unshifted(x, axis, logarithmic=logarithmic), weight=WEIGHT
     )
     if logarithmic:
         yield alternative(
@@ -43,18 +46,9 @@ def softmaxes(call: Call) -> Iterator[Alternative]:
     yield alternative("the softmax is in base 2", Cause.WRONG_SCALE, in_base_2, weight=WEIGHT)
 
 
-def _axes(call: Call, x: torch.Tensor, axis: int, *, logarithmic: bool) -> Iterator[Alternative]:
+def _misspreads(x: torch.Tensor, axis: int, *, logarithmic: bool) -> Iterator[Alternative]:
     for other in range(x.ndim):
-        if other == axis:
-            continue
-        yield alternative(
-            f"the softmax runs over axis {other}, not {axis}",
-            Cause.WRONG_AXIS,
-            partial(call.again, dim=other),
-            also=(Cause.BROADCASTING,),
-            weight=WEIGHT,
-        )
-        if x.shape[other] == x.shape[axis]:
+        if other != axis and x.shape[other] == x.shape[axis]:
             yield alternative(
                 f"maximum and sum over axis {axis} are spread along axis {other}",
                 Cause.BROADCASTING,
@@ -86,6 +80,11 @@ def _misspread(x: torch.Tensor, axis: int, other: int, *, logarithmic: bool) -> 
     shifted = x - spread(x.amax(axis, keepdim=True))
     total = spread(shifted.exp().sum(axis, keepdim=True))
     return shifted - total.log() if logarithmic else shifted.exp() / total
+
+
+def _reaching(x: torch.Tensor) -> torch.Tensor:
+    """What the logarithm of a single precision exponential is."""
+    return x.float().exp().double().log()
 
 
 def _unshifted(x: torch.Tensor, axis: int, *, logarithmic: bool) -> torch.Tensor:

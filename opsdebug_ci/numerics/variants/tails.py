@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -71,7 +72,7 @@ def _long(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
         phrase = f"`{call.name}` reads on into the next row, to a multiple of {width}"
         yield _tail(
             phrase,
-            partial(lambda e: _reduced(call, x, _read_on(x, axis, e), axis), extra),
+            partial(lambda e: _reduced(call, x, read_on(x, axis, e), axis), extra),
             also=(Cause.OOB_READ,),
         )
 
@@ -91,7 +92,7 @@ def _padded(x: torch.Tensor, axis: int, count: int, value: float) -> torch.Tenso
     return torch.cat([x, x.new_full(shape, value)], axis)
 
 
-def _read_on(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
+def read_on(x: torch.Tensor, axis: int, count: int) -> torch.Tensor:
     """Rows continued by what follows them in C order, and zeros behind the last."""
     rows = x.movedim(axis, -1)
     flat = torch.cat([rows.reshape(-1), x.new_zeros(count)])
@@ -138,4 +139,5 @@ def _products(call: Call) -> Iterator[Alternative]:
 
 
 def _tail(phrase: str, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.8) -> Alternative:
-    return Alternative(name=phrase, cause=Cause.TAIL_MASK, statement=phrase, result=result, also=also, weight=weight)
+    name = re.sub(r" of \d+ (elements|terms)", "", phrase)  # the same in cases of other sizes
+    return Alternative(name=name, cause=Cause.TAIL_MASK, statement=phrase, result=result, also=also, weight=weight)
