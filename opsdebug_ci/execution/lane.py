@@ -17,17 +17,23 @@ from opsdebug_ci.execution.lost_device import alone_if_lost, lost_device
 from opsdebug_ci.execution.worker_client import WorkerClient
 from opsdebug_ci.model import Case, Catalogue, Observation, Phase, Status
 from opsdebug_ci.model.attribution import Attribution
-from opsdebug_ci.model.message import Describe, KeptInputs, PagesKept, Request, RunCase
+from opsdebug_ci.model.message import CasesExplained, Describe, ExplainCases, KeptInputs, PagesKept, Request, RunCase
 from opsdebug_ci.model.profile import CaseProfile
 from opsdebug_ci.model.timing import CaseTimed
 from opsdebug_ci.model.trace import CaseTrace
 from opsdebug_ci.model.vocabulary import Profile
 
 Answer = TypeVar("Answer")
+EXPLAINING_S = 240.0
+"""Seconds that looking for the causes of an operator's failures may take beyond what a case may: only a launch that
+hangs, or a machine ten times too busy, takes as long."""
+
 HUNT_SHARE = 0.5
 """Share of a case's time limit in which launches may be repeated; references and comparison need the rest."""
 
-AboutCase = TypeVar("AboutCase", Observation, Attribution, CaseTrace, KeptInputs, PagesKept, CaseTimed, CaseProfile)
+AboutCase = TypeVar(
+    "AboutCase", Observation, CasesExplained, Attribution, CaseTrace, KeptInputs, PagesKept, CaseTimed, CaseProfile
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +112,12 @@ class Lane:
         self._described = None if isinstance(answer, Death) else request
         return answer
 
-    def run(self, case: Case, repeats: int, operators: Describe, profile: Profile = Profile.QUICK) -> Observation:
+    def run(
+        self, case: Case, repeats: int, operators: Describe, profile: Profile = Profile.QUICK, causes: bool = True
+    ) -> Observation:
         """What happens when `case` runs here, a worker's death included; see `about` and `alone_if_lost`."""
         hunt_s = self._limits.timeout_s * HUNT_SHARE
-        request = RunCase(case=case, repeats=repeats, hunt_s=hunt_s, profile=profile)
+        request = RunCase(case=case, repeats=repeats, hunt_s=hunt_s, profile=profile, causes=causes)
         return alone_if_lost(lambda: self.about(case, request, Observation, operators), self.retire)
 
     def about(
@@ -145,6 +153,8 @@ class Lane:
         client = self._prepared(operators)
         self._served = True
         limit_s = self._limits.timeout_s if timeout_s is None else min(timeout_s, self._limits.timeout_s)
+        if isinstance(request, ExplainCases):
+            limit_s += EXPLAINING_S  # many cases, counted in launches by the worker itself
         answer = client.ask(request, expected, limit_s, self._limits.memory_bytes)
         if not isinstance(answer, Death) and answer.case_id != case.id:
             self.retire()

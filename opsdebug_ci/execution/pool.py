@@ -17,6 +17,7 @@ import shlex
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar, final
@@ -34,7 +35,10 @@ from opsdebug_ci.model import Calibration, Case, Catalogue, DiscoveryFault, Mach
 from opsdebug_ci.model.message import (
     AttributeCase,
     Calibrate,
+    CasesExplained,
+    CauseFound,
     Describe,
+    ExplainCases,
     Identify,
     KeepInputs,
     PageCase,
@@ -156,11 +160,12 @@ class WorkerPool:
         profile: Profile = Profile.QUICK,
         *,
         earlier: Iterable[tuple[Case, Observation]] = (),
+        causes: bool = True,
     ) -> Generator[tuple[Case, Observation], None, None]:
         """Run cases, yielding each once with what happened, in order of completion.
 
         What an operator is borne is counted anew in every call, from how cases ended `earlier`. `profile` says how much
-        the guards do.
+        the guards do. Without `causes` nobody asks why a case fails.
 
         Raises:
             InternalError: no operators were described before.
@@ -173,13 +178,32 @@ class WorkerPool:
         futures = {
             self._executor.submit(
                 self._borrowing,
-                lambda lane, case=case: endurance.answer(case, lambda: lane.run(case, repeats, operators, profile)),
+                lambda lane, case=case: endurance.answer(
+                    case, lambda: lane.run(case, repeats, operators, profile, causes)
+                ),
             ): case
             for case in take_turns(cases)
         }
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def explain(
+        self, wanted: Iterable[ExplainCases]
+    ) -> Generator[tuple[ExplainCases, tuple[CauseFound, ...]], None, None]:
+        """Look for causes, yielding what was found for each request as it ends; nothing where a worker died of it.
+
+        Raises:
+            InternalError: no operators were described before.
+        """
+        futures = {self._executor.submit(partial(self.about, request, CasesExplained)): request for request in wanted}
+        try:
+            for future in as_completed(futures):
+                answer = future.result()
+                yield futures[future], answer.found if isinstance(answer, CasesExplained) else ()
         finally:
             for future in futures:
                 future.cancel()
@@ -210,7 +234,7 @@ class WorkerPool:
 
     def about(
         self,
-        request: RunCase | AttributeCase | TraceCase | KeepInputs | PageCase | TimeCase | ProfileCase,
+        request: RunCase | ExplainCases | AttributeCase | TraceCase | KeepInputs | PageCase | TimeCase | ProfileCase,
         expected: type[AboutCase],
         timeout_s: float | None = None,
     ) -> AboutCase | Observation:

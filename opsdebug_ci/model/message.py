@@ -9,7 +9,9 @@ from typing import Union
 from opsdebug_ci.model.attribution import Attribution
 from opsdebug_ci.model.bundle import InputTable, StoredInputs
 from opsdebug_ci.model.case import Case
+from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.description import Catalogue
+from opsdebug_ci.model.health import HealthEvent
 from opsdebug_ci.model.machine import Calibration, Machine
 from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.profile import CaseProfile
@@ -50,7 +52,30 @@ class RunCase:
     """How much the guards do."""
 
     explaining: bool = True
-    """Causes are looked for after a failure; not while a failure is only counted or shrunk."""
+    """What lies beyond values is asked too; not while a failure is only counted or shrunk."""
+
+    causes: bool = True
+    """Causes are looked for after a failure; not where `ExplainCases` follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainCases:
+    """Find out why cases of one operator fail."""
+
+    case: Case
+    """The first of them."""
+
+    failing: tuple[Case, ...]
+    """Cases with wrong outputs."""
+
+    passing: tuple[Case, ...]
+    """Some that pass."""
+
+    only: str = ""
+    """Key of the one hypothesis that is asked; empty: they are sought."""
+
+    inputs: StoredInputs | None = None
+    """Inputs kept from an earlier run, of the one failing case; None: made from the cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +218,7 @@ class ProfileCase:
 Request = Union[
     Describe,
     RunCase,
+    ExplainCases,
     AttributeCase,
     TraceCase,
     KeepInputs,
@@ -221,6 +247,34 @@ class Breadcrumb:
     observation: Observation | None = None
     """What was observed so far, before what only explains it or asks for more: it stands if the worker does not survive
     the explaining, or has no memory for more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseFound:
+    """Why one case fails."""
+
+    case_id: str
+    """Which case."""
+
+    clues: tuple[Clue, ...]
+    """For every failing output, most probable first per output."""
+
+    origin: HealthEvent | None
+    """First step that lets NaN or infinities appear; None: there is none, or nobody looked."""
+
+    mismatches: int
+    """Output elements whose bits changed in another launch like the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CasesExplained:
+    """Answer to `ExplainCases`."""
+
+    case_id: str
+    """The first case."""
+
+    found: tuple[CauseFound, ...]
+    """One per case that failed again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +318,7 @@ Reply = Union[
     Breadcrumb,
     Catalogue,
     Observation,
+    CasesExplained,
     Attribution,
     CaseTrace,
     KeptInputs,

@@ -14,15 +14,16 @@ Deliberately draws no verdict.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from opsdebug_ci.errors import OpsdebugError, Unsupported
+from opsdebug_ci.model.bundle import StoredInputs
 from opsdebug_ci.model.case import Case
 from opsdebug_ci.model.device_fault import context_lost
 from opsdebug_ci.model.message import Breadcrumb, RunCase
-from opsdebug_ci.model.observation import Durations, Observation
+from opsdebug_ci.model.observation import Durations, Observation, OutputReading
 from opsdebug_ci.model.vocabulary import Confidence, Direction, Phase, ReferenceKind, Refusal, Status
 from opsdebug_ci.numerics.compared import ComparedOutput
 from opsdebug_ci.numerics.comparison import examine
@@ -35,7 +36,7 @@ from opsdebug_ci.worker.differences import observe
 from opsdebug_ci.worker.domain import check_domain
 from opsdebug_ci.worker.exceptions import broken_inputs, facts_of, ran_out_of_memory
 from opsdebug_ci.worker.hunt import Catch, hunt
-from opsdebug_ci.worker.investigation import investigate
+from opsdebug_ci.worker.investigation import Exhibit, investigate
 from opsdebug_ci.worker.isolation import isolated
 from opsdebug_ci.worker.launch_reading import LaunchReading, Outputs
 from opsdebug_ci.worker.launches import Launcher, NotAnOutput, OperatorFault
@@ -50,6 +51,9 @@ from opsdebug_ci.worker.references import ReferenceAnswers, References
 from opsdebug_ci.worker.refusals import MISTAKES, contradicted, empty_arguments, refusal_of, refused_by_reference
 from opsdebug_ci.worker.sharing import unlike_reference
 from opsdebug_ci.worker.structure import misdeclared, structure_mismatch
+
+WHOLE_S = 15.0
+"""What the causes of one case may cost, see `Budget`."""
 
 PROPERTIES_S = 4.0
 """Seconds of work the properties beyond values may take in one case."""
@@ -73,6 +77,15 @@ def run_case(operator: Operator, request: RunCase, trail: Trail, witness: Witnes
     return replace(seen, processor_ns=time.process_time_ns() - processor_ns)
 
 
+def exhibit_of(operator: Operator, case: Case, inputs: StoredInputs | None) -> Exhibit | None:
+    """A case launched and compared, to be looked at; None: it did not get that far."""
+    made: list[Exhibit] = []
+    now = time.perf_counter_ns()
+    request = RunCase(case=case, inputs=inputs)
+    _run(operator, request, _silent, now, arguments=None, explaining=False, exhibits=made)
+    return made[0] if made else None
+
+
 def _run(
     operator: Operator,
     request: RunCase,
@@ -82,6 +95,7 @@ def _run(
     arguments: Arguments | None,
     explaining: bool,
     witness: Witness | None = None,
+    exhibits: list[Exhibit] | None = None,
 ) -> Observation:
     case = request.case
     try:
@@ -98,6 +112,7 @@ def _run(
     except OpsdebugError as error:
         return broken_inputs(case.id, error)
     run = _CaseRun(
+        exhibits=exhibits,
         declared=operator,
         operator=subject,
         request=request,
@@ -137,6 +152,9 @@ class _CaseRun:
 
     witness: Witness | None = None
     """Who is shown the outputs beside their references."""
+
+    exhibits: list[Exhibit] | None = None
+    """Where the case goes once it was compared, to be looked at by others; None: causes are sought here."""
 
     def observe(self) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION))
@@ -229,7 +247,7 @@ class _CaseRun:
     ) -> Observation:
         structure = structure_mismatch(launch, answers)
         compared = [] if structure or not answers.outputs else self._beside(launch, answers)
-        examined = [located(*examine(output)) for output in compared]
+        examined = [located(*self._examined(output)) for output in compared]
         if compared and caught is not None and caught.odd is not None and not any(f for _, f in examined):
             odd = replace(launch, outputs=caught.odd)
             if structure_mismatch(odd, answers) is None:
@@ -256,6 +274,8 @@ class _CaseRun:
         )
         if self.witness is not None:
             self.witness(self.arguments, compared)
+        if self.exhibits is not None and structure is None:
+            self.exhibits.append(self._exhibit(observation, [each for _, each in examined if each], launch))
         doubt = self._doubt(observation, launch)
         if doubt is not None:
             return replace(observation, outputs=(), structure=None, refusal=Refusal.REFERENCE, reason=doubt)
@@ -265,6 +285,10 @@ class _CaseRun:
             observation = self._with_properties(observation, launch, reference_ns)
         failures = [failure for _, failure in examined if failure is not None]
         return self._explained(observation, failures, launch) if failures else observation
+
+    def _examined(self, output: ComparedOutput) -> tuple[OutputReading, Failure | None]:
+        shown = self.exhibits is not None
+        return examine(output, passing=shown, excusing=not shown)
 
     def _doubt(self, observation: Observation, launch: LaunchReading) -> str | None:
         """Why references cannot judge the outputs for empty inputs; None: they can, or agree with the operator."""
@@ -285,9 +309,20 @@ class _CaseRun:
         return replace(observation, properties=found, durations=durations)
 
     def _explained(self, observation: Observation, failures: list[Failure], launch: LaunchReading) -> Observation:
+        if not self.request.causes:
+            return observation
         self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
-        found = investigate(self.operator, failures, partial(self._scene, launch), observation)
-        return replace(observation, clues=found.clues, origin=found.origin, repeat_mismatches=found.mismatches)
+        found = investigate([self._exhibit(observation, failures, launch)])[observation.case_id]
+        mismatches = found.mismatches or observation.repeat_mismatches
+        return replace(observation, clues=found.clues, origin=found.origin, repeat_mismatches=mismatches)
+
+    def _exhibit(self, observation: Observation, failures: Sequence[Failure], launch: LaunchReading) -> Exhibit:
+        return Exhibit(
+            case=self.request.case,
+            observation=observation,
+            failures=tuple(failures),
+            scene=self._scene(launch, Budget(WHOLE_S)),
+        )
 
     def _scene(self, launch: LaunchReading, budget: Budget) -> Scene:
         return Scene(

@@ -20,7 +20,9 @@ from opsdebug_ci.model.message import (
     AttributeCase,
     Breadcrumb,
     Calibrate,
+    CasesExplained,
     Describe,
+    ExplainCases,
     Identify,
     KeepInputs,
     KeptInputs,
@@ -43,6 +45,7 @@ from opsdebug_ci.timing import calibrate
 from opsdebug_ci.worker.attribution import attribute
 from opsdebug_ci.worker.case_run import run_case
 from opsdebug_ci.worker.exceptions import facts_of
+from opsdebug_ci.worker.explaining import explain_cases
 from opsdebug_ci.worker.machine import identify
 from opsdebug_ci.worker.pages import keep_pages
 from opsdebug_ci.worker.preservation import keep_inputs
@@ -55,6 +58,7 @@ Answer = TypeVar("Answer")
 REQUESTS = (
     Describe,
     RunCase,
+    ExplainCases,
     AttributeCase,
     TraceCase,
     KeepInputs,
@@ -100,6 +104,10 @@ class _Session:
         """Answer what is asked about the values of a case."""
         if isinstance(request, RunCase):
             self._send(self._of_case(request.case, lambda operator: run_case(operator, request, self._send)))
+        elif isinstance(request, ExplainCases):
+            causes = self._of_case(request.case, lambda operator: explain_cases(operator, request, self._send))
+            unsaid = CasesExplained(case_id=request.case.id, found=())
+            self._send(causes if isinstance(causes, CasesExplained) else unsaid)
         elif isinstance(request, AttributeCase):
             found = self._of_case(request.case, lambda operator: attribute(operator, request, self._send))
             self._send(found if isinstance(found, Attribution) else _unread(request.case, found))

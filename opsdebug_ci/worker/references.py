@@ -20,7 +20,7 @@ from opsdebug_ci.model.observation import ReferenceReading
 from opsdebug_ci.model.vocabulary import Kind, ReferenceKind
 from opsdebug_ci.numerics.formats import float_format
 from opsdebug_ci.numerics.lifting import NodeObserver, ObservedMode, call_lifted, widen
-from opsdebug_ci.numerics.spread import Arithmetic, Evaluations, ReferenceRun, Spread
+from opsdebug_ci.numerics.spread import Arithmetic, Change, Evaluations, ReferenceRun, Spread
 from opsdebug_ci.operators import Arguments, Operator, positional_outputs
 from opsdebug_ci.worker.exceptions import text_of
 from opsdebug_ci.worker.isolation import isolated
@@ -81,8 +81,9 @@ class References:
             answers.truth = functools.partial(self._truth, answers)
         return answers
 
-    def altered(self, arguments: Arguments, observer: NodeObserver | None) -> Tensors:
-        """Outputs of the first reference in float64 on other arguments, or with results of its steps replaced.
+    def altered(self, arguments: Arguments, observer: NodeObserver | None, change: Change | None = None) -> Tensors:
+        """Outputs of the first reference in float64 on other arguments, `change`d once they are wide, or with results
+        of its steps replaced.
 
         Raises whatever the reference raises. References of `quantize` kinds run as they are written.
         """
@@ -91,7 +92,7 @@ class References:
         copies = clone_values(arguments.values)
         own = Arguments(names=arguments.names, values=copies, by_keyword=arguments.by_keyword)
         if lifting:
-            own = own.map(lambda _, value: widen(value))
+            own = own.map(lambda _, value: _changed(widen(value), change))
         with isolated(self._seed):
             if lifting:
                 return positional_outputs(call_lifted(lambda: own.call(function), observer))
@@ -175,8 +176,7 @@ class References:
         observer: NodeObserver | None,
     ) -> Tensors:
         def widened(_: str, value: Any) -> Any:
-            wide = widen(value)
-            return change(wide) if change is not None and _takes_noise(wide) else wide
+            return _changed(widen(value), change)
 
         arguments = self._copies().map(widened)
         shown = None if observer is None else _on_dense(observer)
@@ -241,6 +241,10 @@ class References:
     def _copies(self) -> Arguments:
         copies = clone_values(self._arguments.values)
         return Arguments(names=self._arguments.names, values=copies, by_keyword=self._arguments.by_keyword)
+
+
+def _changed(value: Any, change: Change | None) -> Any:
+    return value if change is None or not _takes_noise(value) else change(value)
 
 
 def _takes_noise(value: Any) -> bool:

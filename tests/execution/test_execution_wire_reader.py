@@ -9,6 +9,8 @@ from opsdebug_ci.execution.wire_reader import REPLIES, read_reply
 from opsdebug_ci.model import (
     Calibration,
     Catalogue,
+    Cause,
+    Clue,
     Contract,
     DiscoveryFault,
     Durations,
@@ -32,7 +34,7 @@ from opsdebug_ci.model import (
 from opsdebug_ci.model.attribution import Attribution, RegionReading, Relation, Split, Tally
 from opsdebug_ci.model.bundle import InputTable, InputValue, StorageEntry, TensorEntry, ValueKind
 from opsdebug_ci.model.health import Flow, HealthEvent, StepSource
-from opsdebug_ci.model.message import Breadcrumb, KeptInputs, PagesKept, Reply
+from opsdebug_ci.model.message import Breadcrumb, CasesExplained, CauseFound, KeptInputs, PagesKept, Reply
 from opsdebug_ci.model.profile import CaseProfile, Parts, Stopwatch, Traffic
 from opsdebug_ci.model.region import Span
 from opsdebug_ci.model.timing import CaseTimed, Clocks, Visit
@@ -64,6 +66,26 @@ DESCRIPTION = OperatorDescription(
 MESSAGES: tuple[Reply, ...] = (
     Breadcrumb(phase=Phase.REFERENCE, detail="naive"),
     Catalogue(operators=(DESCRIPTION,), faults=(DiscoveryFault(where="a.py", found="x", expected="y", next_step="z"),)),
+    CasesExplained(
+        case_id="00ff",
+        found=(
+            CauseFound(
+                case_id="00ff",
+                clues=(
+                    Clue(
+                        rule="scale",
+                        cause=Cause.WRONG_SCALE,
+                        confidence=0.9,
+                        output="out0",
+                        statement="twice",
+                        evidence={"factor": 2.0, "hypothesis": "scale", "step": None},
+                    ),
+                ),
+                origin=None,
+                mismatches=0,
+            ),
+        ),
+    ),
     Observation(
         case_id="00ff",
         status=Status.RAISED,

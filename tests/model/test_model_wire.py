@@ -141,7 +141,7 @@ def test_a_line_is_this_and_nothing_else() -> None:
     assert encode(RunCase(case=case)) == (
         '{"type":"RunCase","case":{"operator":"add","dims":{"N":3},"dtype":"int8","layout":"offset","inputs":"ties",'
         '"seed":1,"device":"cpu","direction":"forward","checks":["torch","naive","precise"]},"repeats":1,"hunt_s":30.0,'
-        '"inputs":null,"profile":"quick","explaining":true}'
+        '"inputs":null,"profile":"quick","explaining":true,"causes":true}'
     )
 
 

@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterable
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.worker.probes.altered_reference import altered_reference
 from opsdebug_ci.worker.probes.contiguous_copy import contiguous_copy
-from opsdebug_ci.worker.probes.fitted_constant import fitted_constant
 from opsdebug_ci.worker.probes.foreign_bytes import foreign_bytes
 from opsdebug_ci.worker.probes.growth import growth
 from opsdebug_ci.worker.probes.health_origin import health_origin
@@ -25,10 +23,8 @@ Probe = Callable[[Scene, Failure], Iterable[Clue]]
 """Yields nothing when it has nothing to say. Its docstring says what it launches and what it is told apart from."""
 
 PROBES: tuple[Probe, ...] = (
-    altered_reference,
     contiguous_copy,
     foreign_bytes,
-    fitted_constant,
     sizes,
     influence,
     overwritten,

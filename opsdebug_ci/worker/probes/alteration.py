@@ -5,7 +5,9 @@ Decides the words: what the operator does instead, by which ratio, and what else
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Cause
@@ -14,6 +16,9 @@ from opsdebug_ci.numerics.variants.explanation import Explanation
 
 EVERYWHERE = -1
 """Stands for the place of an alteration made at every call it fits."""
+
+RESULT = "the result"
+"""Stands for the name of an argument in an alteration of what the reference returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +29,34 @@ class Alteration:
     """Name of the alternative."""
 
     argument: str | None = None
-    """Argument it replaces; None: it replaces the result of a call."""
+    """Argument it replaces, or RESULT; None: it replaces the result of a call."""
+
+    operation: str = ""
+    """Name of the call whose result it replaces; empty: any it fits."""
 
     call: int = EVERYWHERE
-    """Which call, counted from 0."""
+    """Which call of that name, counted from 0."""
+
+    where: str = ""
+    """Which of several such calls, in words; empty where there is one, and for arguments."""
+
+    besides: tuple[Alteration, ...] = ()
+    """What is altered together with it."""
+
+    @property
+    def parts(self) -> tuple[Alteration, ...]:
+        """It, and what is altered with it, each alone."""
+        return (replace(self, besides=()), *self.besides)
+
+
+def together(statements: Sequence[str]) -> str:
+    """What several alterations are, as one sentence; the same end is said once: `x`, `y` and the result are in ...."""
+    parts = [re.split(r" is (read|written) ", each, maxsplit=1) for each in statements]
+    if len(parts) > 1 and len(parts[0]) == 3 and {each[-1] for each in parts} == {parts[0][2]}:
+        *subjects, last = [each[0] for each in parts]
+        verb = f"{parts[0][1]} " if len({each[1] for each in parts}) == 1 else ""
+        return f"{', '.join(subjects)} and {last} are {verb}{parts[0][2]}"
+    return ", and ".join(statements)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +69,8 @@ class Candidate:
     alternative: Alternative
     """What it is called and evidence of."""
 
-    where: str = ""
-    """Which of several such calls, in words; empty where there is one, and for arguments."""
-
     call: str = ""
     """Name of the call; empty for arguments."""
-
-
-def as_well(candidate: Candidate, rival: tuple[Explanation, Candidate] | None) -> str:
-    """What else gives an output of nothing but NaN and infinities."""
-    if not by_zero(candidate) or rival is None or not rival[0].complete:
-        return ""
-    return f"; at this size so does another: {rival[1].alternative.statement}"
 
 
 def by_zero(candidate: Candidate) -> bool:
@@ -62,7 +81,7 @@ def by_zero(candidate: Candidate) -> bool:
 
 def said(explanation: Explanation, candidate: Candidate) -> str:
     """`the divisor of the variance is n-1 = 249, not n = 250 (outputs off by a ratio of 0.9980 = sqrt(249/250))`."""
-    words = f"{candidate.alternative.statement}{candidate.where}"
+    words = candidate.alternative.statement
     ratio, counts = explanation.ratio, candidate.alternative.counts
     if ratio is None or not (ratio.fraction(counts) or candidate.alternative.cause is Cause.WRONG_SCALE):
         return words  # one ratio by the values of this case, as of another eps

@@ -5,36 +5,33 @@ Decides the order of the alterations and how their explanations are told. Delibe
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 from typing import Any
-
-import torch
 
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.variants import (
-    UNREADABLE,
-    Call,
     alternatives,
     argument_alternatives,
+    contradicts,
     explain,
-    read_call,
+    result_alternatives,
 )
-from opsdebug_ci.numerics.variants.explanation import Explanation
-from opsdebug_ci.operators import Operator
-from opsdebug_ci.worker.probes.alteration import EVERYWHERE, Alteration, Candidate, as_well, by_zero, measured, said
+from opsdebug_ci.numerics.variants.explanation import COMPLETE, Explanation, share_left
+from opsdebug_ci.worker.probes.alteration import RESULT, Alteration, Candidate, by_zero, measured, said
+from opsdebug_ci.worker.probes.altered_run import MOST_CALLS, Watcher, accepts, run_altered
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
 
-MOST_CALLS = 300
-"""Calls of a reference that are considered; a loop over elements shows its body in the first of them."""
-
 MOST_SECONDS = 2.5
-"""Longest that alterations of one failing output are tried."""
+"""Most that altered runs of the reference may cost for one failing output."""
+
+MOST_FOUND = 12
+"""Alterations kept of those that explain a failure, the surest ones: other cases tell them apart."""
 
 UNLIKELY = 0.05
 """Confidence that an alternative of no weight costs."""
@@ -42,38 +39,157 @@ UNLIKELY = 0.05
 BY_ZERO = 0.95
 """Confidence of a divisor that is 0 and gives the output, class for class: above what only sees that it is NaN."""
 
+ACCEPTED = 0.9
+"""Confidence where all of an output is right by an altered reference that reproduces other cases."""
+
+ONE_OF_MANY = 0.5
+"""Times its weight: an alteration of one of more than two steps it fits."""
+
+MOST_LEFT = 0.3
+"""Share of the error from which an alteration that leaves no more is tried together with others."""
+
+MOST_PARTS = 4
+"""Such alterations that are tried so."""
+
+MOST_SECONDS_IN_TWOS = 1.0
+"""Most that this may cost for one failing output."""
+
 RULE = "altered_reference"
 
+Reproduction = tuple[Explanation, Candidate]
+"""An altered reference that reproduces an output, and how well."""
 
-_SUCCESSES: weakref.WeakKeyDictionary[Operator, list[Alteration]] = weakref.WeakKeyDictionary()
-"""What explained a failure of an operator in this process: tried first when it fails again."""
 
+def altered_hypotheses(scene: Scene, failure: Failure, only: str = "") -> Iterator[Altered]:
+    """Runs the torch reference in float64 with one step or one argument altered, for each that may be the output.
 
-def altered_reference(scene: Scene, failure: Failure) -> Iterator[Clue]:
-    """Runs the torch reference in float64 with one step or one argument altered, until one run is the output.
-
-    Told apart from chance by the share of elements reproduced, of bad and of good ones, and by how many a candidate
-    moved by one place would reproduce. Silent where no alteration reproduces half of the bad elements.
+    Told apart from chance by the share of elements reproduced, of bad and of good ones, by how many a candidate
+    moved by one place would reproduce, and by the other cases. Silent where no alteration reproduces half of the bad
+    elements. `only` the one of that key, where there is one.
     """
-    recorded = _candidates(scene)
-    known = _SUCCESSES.setdefault(scene.operator, [])
-    ordered = sorted(recorded, key=lambda item: (item.alteration not in known, -item.alternative.weight))
-    best: list[tuple[Explanation, Candidate]] = []
+    every = [each for each in _candidates(scene) if only in ("", Altered(candidate=each).key)]
+    candidates = sorted(every, key=lambda item: -item.alternative.weight)
+    for candidate in candidates:
+        if candidate.alternative.rounds and not scene.expired:
+            yield Altered(candidate=candidate)
+    for _, candidate in reproductions(scene, failure, candidates):
+        yield Altered(candidate=candidate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Altered:
+    """The operator does what the reference does with one step or argument altered."""
+
+    candidate: Candidate
+    """How, told for the case it was found on."""
+
+    most_tests: None = None
+
+    @property
+    def counts_bits(self) -> bool:
+        return not self.candidate.alternative.rounds and not by_zero(self.candidate)
+
+    @property
+    def key(self) -> str:
+        how = self.candidate.alteration
+        first = f"{how.argument or (self.candidate.call + how.where)}: {how.name}"
+        return "; ".join([first, *(f"{each.argument or each.operation}: {each.name}" for each in how.besides)])
+
+    @property
+    def cause(self) -> Cause:
+        return self.candidate.alternative.cause
+
+    def clues(self, scene: Scene, failing: Sequence[Failure]) -> Iterator[Clue]:
+        if self.candidate.alternative.rounds:
+            if accepts(scene, failing, self.candidate.alteration, rounding=True):
+                where = self.candidate.alteration.where
+                yield from self._said(failing, f"{where}: its rounding errors are of the size seen")
+            return
+        explained = reproduction(scene, failing, self.candidate)
+        if all(each is not None and each[0].confidence > 0 for each in explained):
+            for failure, each in zip(failing, explained, strict=True):
+                if each is not None:
+                    yield clue_of(failure, *each)
+
+    def clues_at_length(self, scene: Scene, failing: Sequence[Failure]) -> Iterator[Clue]:
+        if self.candidate.alternative.rounds:
+            return
+        explained = reproduction(scene, failing, self.candidate)
+        if all(each is not None and each[0].bad >= COMPLETE for each in explained):
+            told = ": reproduces every bad element"
+        elif accepts(scene, failing, self.candidate.alteration):
+            told = ": by a reference that does so too the output is right"
+        else:
+            return
+        yield from self._said(failing, told)
+
+    def _said(self, failing: Sequence[Failure], told: str) -> Iterator[Clue]:
+        for failure in failing:
+            evidence = {"alteration": self.candidate.alternative.name, "step": self.candidate.call or None}
+            words = f"{self.candidate.alternative.statement}{told}"
+            yield failure.clue(RULE, self.cause, ACCEPTED, words, evidence)
+
+    def shows(self, scene: Scene, outputs: Sequence[Failure]) -> bool:
+        altered = run_altered(scene, self.candidate.alteration)
+        return altered is not None and any(map(contradicts, outputs, altered.of(scene, outputs)))
+
+
+def reproductions(scene: Scene, failure: Failure, candidates: Sequence[Candidate]) -> list[Reproduction]:
+    """The alterations that explain a failing output, the surest first; two at once where no single one gives all."""
+    found: list[Reproduction] = []
+    parts: list[tuple[float, Candidate]] = []
     budget = Budget(MOST_SECONDS, within=scene.budget)
-    tried = 0
-    for candidate in ordered:
+    for candidate in candidates:
         if budget.expired:
             break
-        tried += 1
-        explanation = _explanation(scene, failure, candidate.alteration)
+        if candidate.alternative.rounds:
+            continue
+        altered = run_altered(scene, candidate.alteration)
+        if altered is None:
+            continue
+        output = altered.of(scene, [failure])[0]
+        explanation = explain(failure, output)
         if explanation is not None and explanation.confidence > 0:
-            best.append((explanation, candidate))
-            if explanation.complete and explanation.confidence > 0.9:
-                if candidate.alteration not in known:
-                    known.append(candidate.alteration)
-                break
-    best.sort(key=lambda found: -_sure(*found))
-    yield from _told(failure, best, tried)
+            found.append((explanation, replace(candidate, alternative=altered.alternative)))
+        left = share_left(failure, output)
+        if left <= MOST_LEFT:
+            parts.append((left, candidate))
+    if not any(explanation.complete for explanation, _ in found):
+        nearest = [candidate for _, candidate in sorted(parts, key=lambda part: part[0])[:MOST_PARTS]]
+        found += _in_twos(scene, failure, nearest, candidates)
+    return sorted(found, key=lambda pair: -_sure(*pair))[:MOST_FOUND]
+
+
+def _in_twos(
+    scene: Scene, failure: Failure, nearest: Sequence[Candidate], every: Sequence[Candidate]
+) -> Iterator[Reproduction]:
+    """Alterations that come near the output, each with every other one, where both together give all of it."""
+    budget = Budget(MOST_SECONDS_IN_TWOS, within=scene.budget)
+    for one, other in product(nearest, every):
+        if budget.expired:
+            return
+        mine, theirs = one.alteration, other.alteration
+        if (mine.argument, mine.operation, mine.call) == (theirs.argument, theirs.operation, theirs.call):
+            continue
+        if other.alternative.rounds:
+            continue
+        both = replace(one, alteration=replace(one.alteration, besides=(other.alteration,)))
+        explained = reproduction(scene, [failure], both)[0]
+        if explained is not None and explained[0].complete:
+            yield explained
+
+
+def reproduction(scene: Scene, failures: Sequence[Failure], candidate: Candidate) -> list[Reproduction | None]:
+    """How far the reference, altered in one way, gives each of these outputs, told for this case; None where it says
+    nothing."""
+    altered = run_altered(scene, candidate.alteration)
+    if altered is None:
+        return [None] * len(failures)
+    here = replace(candidate, alternative=altered.alternative)
+    explained = (
+        explain(failure, output) for failure, output in zip(failures, altered.of(scene, failures), strict=True)
+    )
+    return [None if explanation is None else (explanation, here) for explanation in explained]
 
 
 def _sure(explanation: Explanation, candidate: Candidate) -> float:
@@ -86,147 +202,95 @@ def _sure(explanation: Explanation, candidate: Candidate) -> float:
 
 
 def _candidates(scene: Scene) -> list[Candidate]:
-    """Every alteration of every argument and call."""
+    """Every alteration of every argument, of every call, of what is returned, and the same of several of them."""
     values = dict(scene.arguments.items())
-    found = [
+    of_arguments = [
         Candidate(alteration=Alteration(name=item.name, argument=name), alternative=item)
         for name in values
         for item in argument_alternatives(name, values)
     ]
     recorder = _Recorder()
-    scene.reference(scene.arguments, recorder)
-    return [*found, *_placed(recorder.found)]
+    outputs = scene.reference(scene.arguments, recorder) or []
+    of_results = {
+        item.name: Candidate(alteration=Alteration(name=item.name, argument=RESULT), alternative=item)
+        for output in outputs
+        for item in result_alternatives(output)
+    }
+    alike = [*of_arguments, *of_results.values()]
+    return [*alike, *_placed(recorder.found), *_alike(alike)]
+
+
+def _alike(found: Sequence[Candidate]) -> Iterator[Candidate]:
+    """The same done to all arguments, or to one or all and to what is returned: one layout that is another one."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in found:
+        if candidate.alternative.layout:
+            groups.setdefault(candidate.alternative.layout, []).append(candidate)
+    for group in groups.values():
+        arguments = [each for each in group if each.alteration.argument != RESULT]
+        results = [each for each in group if each.alteration.argument == RESULT]
+        sets = [*([one] for one in arguments), *map(list, combinations(arguments, 2)), arguments]
+        unique = {tuple(each.alteration for each in chosen): chosen for chosen in sets if chosen}
+        for chosen in unique.values():
+            for rest in ([], results) if results else ([],):
+                first, *others = [*chosen, *rest]
+                if others:
+                    besides = tuple(each.alteration for each in others)
+                    yield replace(first, alteration=replace(first.alteration, besides=besides))
 
 
 def _placed(found: list[Candidate]) -> list[Candidate]:
     """Alterations of calls, each with which one it is where several fit; then those made at every call they fit."""
-    count = Counter(candidate.alternative.name for candidate in found)
-    seen: Counter[str] = Counter()
+    count = Counter((candidate.call, candidate.alternative.name) for candidate in found)
+    total = Counter(candidate.alternative.name for candidate in found)
+    seen: Counter[tuple[str, str]] = Counter()
     placed, several = [], {}
     for candidate in found:
         name = candidate.alternative.name
-        seen[name] += 1
-        if count[name] > 1:
-            several[name] = replace(
-                candidate, alteration=Alteration(name=name), where=f", in all {count[name]} such steps"
-            )
-        which = f" (`{candidate.call}` {seen[name]} of {count[name]})" if count[name] > 1 else ""
-        placed.append(replace(candidate, where=which))
+        kind = candidate.call, name
+        seen[kind] += 1
+        if total[name] > 1:
+            everywhere = Alteration(name=name, where=f", in all {total[name]} such steps")
+            several[name] = replace(candidate, alteration=everywhere)
+        which = f" (`{candidate.call}` {seen[kind]} of {count[kind]})" if count[kind] > 1 else ""
+        likely = candidate.alternative.weight * (ONE_OF_MANY if total[name] > 2 else 1.0)
+        alone = replace(candidate.alteration, where=which)
+        placed.append(replace(candidate, alteration=alone, alternative=replace(candidate.alternative, weight=likely)))
     return [*placed, *several.values()]
-
-
-class _Watcher:
-    """Numbers the calls of a run and remembers which call made which tensor."""
-
-    def __init__(self) -> None:
-        self._makers: dict[int, Call] = {}
-        self._alive: list[Any] = []
-        self.count = 0
-
-    def read(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Call:
-        call = read_call(func, args, kwargs, result, self._makers)
-        if isinstance(result, torch.Tensor) and len(self._makers) < MOST_CALLS:
-            self._makers[id(result)] = call
-            self._alive.append(result)
-        self.count += 1
-        return call
 
 
 class _Recorder:
     """Observer that notes what every call might have been instead, and changes nothing."""
 
     def __init__(self) -> None:
-        self._watcher = _Watcher()
+        self._watcher = Watcher()
         self.found: list[Candidate] = []
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        place = self._watcher.count
         call = self._watcher.read(func, args, kwargs, result)
-        if place < MOST_CALLS:
+        if self._watcher.count <= MOST_CALLS:
+            place = self._watcher.place
             self.found += [
-                Candidate(alteration=Alteration(name=item.name, call=place), alternative=item, call=call.name)
+                Candidate(
+                    alteration=Alteration(name=item.name, operation=call.name, call=place),
+                    alternative=item,
+                    call=call.name,
+                )
                 for item in alternatives(call)
             ]
         return result
 
 
-class _Altered:
-    """Observer that replaces the result of one call, or of every call an alternative of that name fits."""
-
-    def __init__(self, alteration: Alteration) -> None:
-        self._alteration = alteration
-        self._watcher = _Watcher()
-
-    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        place = self._watcher.count
-        call = self._watcher.read(func, args, kwargs, result)
-        if self._alteration.call not in (EVERYWHERE, place) or place >= MOST_CALLS:
-            return result
-        chosen = next((item for item in alternatives(call) if item.name == self._alteration.name), None)
-        if chosen is None:
-            return result
-        made = chosen.result()
-        if func._schema.is_mutable and isinstance(result, torch.Tensor):
-            return result.copy_(made)
-        return made
-
-
-def _explanation(scene: Scene, failure: Failure, alteration: Alteration) -> Explanation | None:
-    outputs = run_altered(scene, alteration)
-    position = scene.position(failure.output)
-    if outputs is None or position >= len(outputs):
-        return None
-    return explain(failure, outputs[position])
-
-
-def run_altered(scene: Scene, alteration: Alteration) -> list[torch.Tensor] | None:
-    """Outputs of the reference with one alteration; None where that makes no sense."""
-    if alteration.argument is None:
-        return scene.reference(scene.arguments, _Altered(alteration))
-    values = dict(scene.arguments.items())
-    listed = argument_alternatives(alteration.argument, values)
-    chosen = next(item for item in listed if item.name == alteration.name)
-    try:
-        made = chosen.result()
-    except UNREADABLE:
-        return None
-    return scene.reference(scene.arguments.map(lambda name, old: made if name == alteration.argument else old))
-
-
-def _told(failure: Failure, best: list[tuple[Explanation, Candidate]], tried: int) -> Iterator[Clue]:
-    """The best explanation of each cause, and what the best one may be called as well."""
-    told: set[Cause] = set()
-    for place, (explanation, candidate) in enumerate(best):
-        alternative = candidate.alternative
-        if alternative.cause in told:
-            continue
-        told.add(alternative.cause)
-        rival = best[place + 1] if place + 1 < len(best) else None
-        yield _clue(failure, explanation, candidate, alternative.cause, 0.0, rival, tried)
-        if place == 0:
-            for step, cause in enumerate(alternative.also, start=1):
-                if cause not in told:
-                    told.add(cause)
-                    yield _clue(failure, explanation, candidate, cause, 0.1 + 0.02 * step, rival, tried)
-
-
-def _clue(
-    failure: Failure,
-    explanation: Explanation,
-    candidate: Candidate,
-    cause: Cause,
-    less: float,
-    rival: tuple[Explanation, Candidate] | None,
-    tried: int,
-) -> Clue:
+def clue_of(failure: Failure, explanation: Explanation, candidate: Candidate) -> Clue:
+    """What an altered reference says of a failing output."""
     bad = int(failure.bad.sum())
     share = "every bad element" if explanation.bad == 1.0 else f"{explanation.elements:,} of {bad:,} bad elements"
     leaves = "" if explanation.good >= 0.98 else f", though only {100 * explanation.good:.3g} % of the others"
     return failure.clue(
         RULE,
-        cause,
-        max(0.05, _sure(explanation, candidate) - less),
-        f"{said(explanation, candidate)}: reproduces {share}{leaves}{as_well(candidate, rival)}",
+        candidate.alternative.cause,
+        max(0.05, _sure(explanation, candidate)),
+        f"{said(explanation, candidate)}: reproduces {share}{leaves}",
         {
             "alteration": candidate.alternative.name,
             "step": candidate.call or None,
@@ -234,9 +298,7 @@ def _clue(
             "reproduced_good": explanation.good,
             "by_chance": explanation.chance,
             "bad": bad,
-            "alterations_tried": tried,
-            "runner_up": None if rival is None else rival[1].alternative.name,
-            "runner_up_reproduced_bad": None if rival is None else rival[0].bad,
+            "bits": explanation.bits,
             **measured(explanation),
         },
     )

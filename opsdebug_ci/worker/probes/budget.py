@@ -1,24 +1,28 @@
 """How long probing may go on: counted in launches and in runs of the reference, so that load changes nothing.
 
-Decides what one of them costs: what the first of its kind took, rounded up to a power of four. Processor time of this
-thread, or a share of the time an operator made everybody wait.
+Decides what one of them costs: the least that the first of its kind took, rounded up to a power of two. Processor time
+of this thread, or a share of the time an operator made everybody wait.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar, final
 
 PATIENCE = 5.0
 """Seconds of waiting that count as one of work."""
 
-GRADE = 4.0
+GRADE = 2.0
 """Prices are powers of it."""
 
-CHEAPEST_S = GRADE**-6
+CHEAPEST_S = GRADE**-12
 """What the cheapest launch costs, about 0.24 ms."""
+
+TIMES = 4
+"""Times that a kind of work is timed; the least counts."""
 
 Result = TypeVar("Result")
 
@@ -58,10 +62,11 @@ class Budget:
 
 @final
 class Prices:
-    """What each kind of work costs, known from its first time."""
+    """What each kind of work costs, known from its first times: the very first one pays for what is loaded then."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], float] = {}
+        self._times: Counter[tuple[str, int]] = Counter()
 
     def pay(self, budget: Budget, what: str, size: int, work: Callable[[], Result]) -> Result:
         """Do `work` and charge its price, which is one for every `what` on about `size` elements."""
@@ -70,7 +75,9 @@ class Prices:
         try:
             return work()
         finally:
-            if kind not in self._known:
+            if self._times[kind] < TIMES:
+                self._times[kind] += 1
                 took_s = max(time.thread_time() - began_s, (time.monotonic() - waited_s) / PATIENCE)
-                self._known[kind] = max(CHEAPEST_S, GRADE ** math.ceil(math.log(max(took_s, CHEAPEST_S), GRADE)))
+                price = max(CHEAPEST_S, GRADE ** math.ceil(math.log(max(took_s, CHEAPEST_S), GRADE)))
+                self._known[kind] = min(price, self._known.get(kind, price))
             budget.charge(self._known[kind])

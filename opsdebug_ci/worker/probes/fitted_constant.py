@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from opsdebug_ci.model.clue import Clue
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.failure import Failure
-from opsdebug_ci.numerics.variants import Call, Explanation, explain, read_call
+from opsdebug_ci.numerics.variants import Call, Explanation, contradicts, explain, read_call
 from opsdebug_ci.numerics.variants.constants import MAKERS, cause_of, numbers
 from opsdebug_ci.numerics.variants.written_out import written_out
 from opsdebug_ci.worker.probes.budget import Budget
@@ -40,6 +41,9 @@ FARTHEST = 1e8
 SURE = 0.9
 """Confidence of the explanation below which a fit is not told: constant outputs fit many constants."""
 
+BITS_PER_DIGIT = 3.32
+"""Evidence that a digit of a fitted number costs, log2 of 10: of several that fit, the one that is short is meant."""
+
 MOST_SECONDS = 1.0
 """Longest that constants are fitted."""
 
@@ -51,11 +55,11 @@ MOST_CALLS = 300
 class _Place:
     """A number in the reference."""
 
-    call: int
-    """Which call, counted from 0."""
-
     operation: str
-    """Its name."""
+    """Name of the call."""
+
+    call: int
+    """Which call of that name, counted from 0."""
 
     argument: str
     """Which argument of it."""
@@ -64,12 +68,12 @@ class _Place:
     """What it is there."""
 
 
-def fitted_constant(scene: Scene, failure: Failure) -> Iterator[Clue]:
+def fitted_hypotheses(scene: Scene, failure: Failure, only: str = "") -> Iterator[Fitted]:
     """Newton's method on every number of the reference in turn: the value at which it gives the operator's output.
 
     A constant is pursued where its derivative explains half of the error's square. Told apart from chance by the
-    elements reproduced: one number cannot fit many of them unless it is the cause. Silent for failures of fewer than
-    4 bad elements, which any derivative fits.
+    elements reproduced, here and in other cases with the same value: one number cannot fit many of them unless it is
+    the cause. Silent for failures of fewer than 4 bad elements, which any derivative fits.
     """
     position = scene.position(failure.output)
     if failure.tolerance is None or int(failure.bad.sum()) < 4:
@@ -82,9 +86,48 @@ def fitted_constant(scene: Scene, failure: Failure) -> Iterator[Clue]:
     for place in noted.places:
         if budget.expired:
             return
+        if only and not only.startswith(f"{place.argument} of {place.operation} {place.call}:"):
+            continue
         value = _fit(scene, failure, position, place, outputs[position])
         if value is not None:
-            yield from _told(scene, failure, position, place, value)
+            yield Fitted(place=place, value=value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """A number of the formula has another value."""
+
+    place: _Place
+    """Which number."""
+
+    value: float
+    """Its value in the operator."""
+
+    most_tests: None = None
+    counts_bits: bool = True
+
+    @property
+    def key(self) -> str:
+        return f"{self.place.argument} of {self.place.operation} {self.place.call}: {self.value:.5g}"
+
+    @property
+    def cause(self) -> Cause:
+        return _cause(self.place, self.value)
+
+    def clues(self, scene: Scene, failing: Sequence[Failure]) -> Iterator[Clue]:
+        for failure in failing:
+            candidate = _at(scene, scene.position(failure.output), self.place, self.value)
+            explanation = None if candidate is None else explain(failure, candidate)
+            if explanation is not None and explanation.complete and explanation.confidence >= SURE:
+                yield _clue(failure, self.place, self.value, explanation)
+
+    def clues_at_length(self, scene: Scene, failing: Sequence[Failure]) -> Iterator[Clue]:
+        del scene, failing
+        yield from ()
+
+    def shows(self, scene: Scene, outputs: Sequence[Failure]) -> bool:
+        altered = scene.reference(scene.arguments, _Changed(self.place, self.value))
+        return altered is not None and any(map(contradicts, outputs, altered))
 
 
 class _Numbers:
@@ -92,18 +135,18 @@ class _Numbers:
 
     def __init__(self) -> None:
         self.places: list[_Place] = []
-        self._count = 0
+        self._names: Counter[str] = Counter()
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         call = read_call(func, args, kwargs, result, {})
-        if call.name not in MAKERS and self._count < MOST_CALLS:
+        if call.name not in MAKERS and self._names.total() < MOST_CALLS:
             hidden = written_out(call)
             self.places += [
-                _Place(call=self._count, operation=call.name, argument=name, value=float(value))
+                _Place(call=self._names[call.name], operation=call.name, argument=name, value=float(value))
                 for name, value in (*numbers(call).items(), *(hidden[0].items() if hidden else ()))
                 if value
             ]
-        self._count += 1
+        self._names[call.name] += 1
         return result
 
 
@@ -113,13 +156,14 @@ class _Changed:
     def __init__(self, place: _Place, value: float) -> None:
         self._place = place
         self._value = value
-        self._count = 0
+        self._count = -1
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        self._count += 1
-        if self._count - 1 != self._place.call:
+        call = read_call(func, args, kwargs, result, {})
+        self._count += call.name == self._place.operation
+        if call.name != self._place.operation or self._count != self._place.call:
             return result
-        made = self._made(read_call(func, args, kwargs, result, {}))
+        made = self._made(call)
         mutable = func._schema.is_mutable and isinstance(result, torch.Tensor)
         return result.copy_(made) if mutable else made
 
@@ -169,24 +213,11 @@ def _at(scene: Scene, position: int, place: _Place, value: float) -> torch.Tenso
     return None if outputs is None or position >= len(outputs) else outputs[position]
 
 
-def _told(scene: Scene, failure: Failure, position: int, place: _Place, value: float) -> Iterator[Clue]:
-    candidate = _at(scene, position, place, value)
-    explanation = None if candidate is None else explain(failure, candidate)
-    if explanation is None or not explanation.complete or explanation.confidence < SURE:
-        return
-    cause = _cause(place, value)
-    also = [other for other in (Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS, Cause.WRONG_DEFAULT) if other is not cause]
-    for step, named in enumerate((cause, *also)):
-        yield _clue(failure, place, value, explanation, named, 0.96 - 0.1 * step)
-
-
-def _clue(
-    failure: Failure, place: _Place, value: float, explanation: Explanation, cause: Cause, confidence: float
-) -> Clue:
+def _clue(failure: Failure, place: _Place, value: float, explanation: Explanation) -> Clue:
     return failure.clue(
         RULE,
-        cause,
-        confidence,
+        _cause(place, value),
+        0.96,
         f"the {_named(place)} of `{place.operation}` is {value:.5g}, not {place.value:.6g}: reproduces "
         f"{explanation.elements:,} of {int(failure.bad.sum()):,} bad elements",
         {
@@ -195,8 +226,15 @@ def _clue(
             "reproduced_bad": explanation.bad,
             "reproduced_good": explanation.good,
             "by_chance": explanation.chance,
+            "bits": max(0.0, explanation.bits - BITS_PER_DIGIT * _digits(value)),
         },
     )
+
+
+def _digits(value: float) -> int:
+    """Significant digits it takes to write the number down as well as it was fitted."""
+    written = (digits for digits in range(1, 6) if abs(float(f"{value:.{digits}g}") / value - 1.0) <= STEP)
+    return next(written, 6)
 
 
 def _cause(place: _Place, value: float) -> Cause:

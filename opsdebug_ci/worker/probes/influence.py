@@ -70,7 +70,8 @@ def influence(scene: Scene, failure: Failure) -> Iterator[Clue]:
         axes = range(value.ndim) if _is_movable(value) else ()
         found += [reading for axis in axes if (reading := _read(scene, failure, still, name, axis))]
     masked = bool(calls.names & MASKING)
-    yield from _told(failure, found, masked=masked)
+    written = scene.operator.contract.mutates or scene.operator.contract.out  # else nothing can be read again
+    yield from _told(failure, found, masked=masked, chained=bool(written))
 
 
 def _is_movable(value: object) -> bool:
@@ -124,6 +125,11 @@ class _Reading:
 
     unused: frozenset[int]
     """Slices that no element of the reference follows."""
+
+    def mixes(self, failure: Failure) -> bool:
+        """The bad elements follow nearly all slices, as where a sum runs over the axis."""
+        touched = torch.stack(list(self.extra.values()))[:, failure.bad].double().mean()
+        return len(self.extra) >= FAR and float(touched) >= MOST * (1.0 - 1.0 / len(self.extra))
 
     def share(self, failure: Failure, touched: dict[int, torch.Tensor]) -> float:
         """Share of the bad elements in any of the masks."""
@@ -198,19 +204,19 @@ def _equal(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return (one == other) | ((one != one) & (other != other))  # noqa: PLR0124 - NaN equals NaN here
 
 
-def _told(failure: Failure, found: list[_Reading], *, masked: bool) -> Iterator[Clue]:
+def _told(failure: Failure, found: list[_Reading], *, masked: bool, chained: bool) -> Iterator[Clue]:
     extra = max(found, key=lambda reading: reading.share(failure, reading.extra), default=None)
     missing = max(found, key=lambda reading: reading.share(failure, reading.missing), default=None)
     if extra is None or missing is None:
         return
     leaks, ignores = extra.share(failure, extra.extra), missing.share(failure, missing.missing)
     if leaks >= MOST and ignores <= STRAY:
-        yield _leak(failure, extra, leaks, masked=masked)
+        yield _leak(failure, extra, leaks, masked=masked, chained=chained)
     elif ignores >= MOST and leaks <= STRAY:
         yield from _ignored(failure, missing, ignores)
 
 
-def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool) -> Clue:
+def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool, chained: bool) -> Clue:
     places = sorted(reading.extra)
     unused = [place for place in places if place in reading.unused]
     where = f"`{reading.name}` along axis {reading.axis}"
@@ -226,7 +232,9 @@ def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool) ->
             f"({_listed(places)} of {reading.length})"
         )
         cause = Cause.MASK_SEMANTICS if masked else Cause.OOB_READ
-        if _is_chain(failure, reading):
+        if reading.mixes(failure) and not masked:
+            cause, statement = Cause.WRONG_AXIS, f"{statement}: a step runs over that axis too"
+        if chained and _is_chain(failure, reading) and not masked:
             cause, statement = Cause.ALIASING_INPLACE, f"{statement}, all those before them: results are read again"
     evidence: Mapping[str, EvidenceValue] = {
         "argument": reading.name,
@@ -234,7 +242,7 @@ def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool) ->
         "entries": _listed(unused or places),
         "share": share,
     }
-    return failure.clue(RULE, cause, 0.9, statement, evidence)
+    return failure.clue(RULE, cause, 0.7 if cause is Cause.WRONG_AXIS else 0.9, statement, evidence)
 
 
 def _is_chain(failure: Failure, reading: _Reading) -> bool:

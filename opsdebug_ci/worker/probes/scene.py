@@ -18,6 +18,7 @@ from opsdebug_ci.model.observation import Observation
 from opsdebug_ci.model.vocabulary import Status
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.lifting import NodeObserver
+from opsdebug_ci.numerics.spread import Change
 from opsdebug_ci.operators import Arguments, Operator
 from opsdebug_ci.worker.arguments import make_arguments
 from opsdebug_ci.worker.isolation import isolated
@@ -83,22 +84,23 @@ class Scene:
         A watched launch finds all fresh memory filled with the same bytes, so that what it does not write is the same
         each time.
         """
-        launcher = Launcher(
-            self.operator, arguments, self.case.seed if seed is None else seed, careful=self.careful
-        )
+        launcher = Launcher(self.operator, arguments, self.case.seed if seed is None else seed, careful=self.careful)
         try:
             return self._paid("launch", arguments, lambda: launcher.once(watched=watched))
         except PROBE_FAULTS:
             return None
 
-    def reference(self, arguments: Arguments, observer: NodeObserver | None = None) -> list[torch.Tensor] | None:
-        """Outputs of the torch reference in float64 on `arguments`, its steps shown to `observer`.
+    def reference(
+        self, arguments: Arguments, observer: NodeObserver | None = None, change: Change | None = None
+    ) -> list[torch.Tensor] | None:
+        """Outputs of the torch reference in float64 on `arguments`, `change`d once they are wide, its steps shown to
+        `observer`.
 
         None when there is no such reference, or it raised.
         """
         references = References(self.operator, arguments, _unheard, self.case.seed)
         try:
-            return self._paid("reference", arguments, lambda: references.altered(arguments, observer))
+            return self._paid("reference", arguments, lambda: references.altered(arguments, observer, change))
         except BaseException:  # noqa: BLE001 - user code on arguments it was not written for; exits too
             return None
 

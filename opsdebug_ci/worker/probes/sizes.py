@@ -14,6 +14,9 @@ from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.worker.probes.scene import Scene
 from opsdebug_ci.worker.probes.steadiness import told_apart
 
+GROSS = 0.05
+"""Relative error that no order of a sum, and no precision of a format in use, explains."""
+
 RULE = "sizes"
 
 WIDTHS = (2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -109,15 +112,23 @@ def _multiples(search: _Search, failure: Failure, size: int) -> Clue | None:
         neighbours = [n for n in (above + 1, above - 1, above + width + 1, above + width - 1) if n % width]
         verdicts = [search.passes(n) for n in neighbours if n > 0]
         if verdicts and all(verdict is False for verdict in verdicts):
+            wrong = {size, *neighbours}
+            right, odd = f"a multiple of {width}", above + 2 * width
+            if _is_power(above) and _is_power(above + width) and search.passes(odd) is False:
+                right, wrong = "a power of two", {*wrong, odd}
             return failure.clue(
                 RULE,
                 Cause.TAIL_MASK,
                 0.95,
-                f"right where {search.dim} is a multiple of {width} ({above}, {above + width}), wrong at "
-                f"{', '.join(map(str, sorted({size, *neighbours})))}",
+                f"right where {search.dim} is {right} ({above}, {above + width}), wrong at "
+                f"{', '.join(map(str, sorted(wrong)))}",
                 {"dim": search.dim, "width": width, "sizes": search.tried},
             )
     return None
+
+
+def _is_power(size: int) -> bool:
+    return size & (size - 1) == 0
 
 
 def _limits(search: _Search, failure: Failure, size: int) -> Clue | None:
@@ -198,9 +209,15 @@ def _overflow(search: _Search, right: int, wrong: int) -> tuple[float, str, int]
     return None
 
 
+def _is_gross(failure: Failure) -> bool:
+    """Beyond what another order or precision of a sum changes."""
+    error, size = failure.error.abs()[failure.bad], failure.expected.double().abs()[failure.bad]
+    return bool((error > GROSS * size).double().mean() > 0.5)
+
+
 def _lower(search: _Search, failure: Failure, size: int, high: int) -> Clue | None:
     """Wrong only where the dim is small: another path is taken there. A batch that changes a sum changes its order."""
-    if failure.kind not in SUMMING or size not in failure.actual.shape:
+    if failure.kind not in SUMMING or size not in failure.actual.shape or _is_gross(failure):
         return None
     found = _between(search, high, size)
     if found is None or found[1] < 2:  # at 1 there is nothing to sum, whatever runs along it

@@ -144,10 +144,33 @@ class _Trial:
                     rightly.add(name)
                     continue
                 constant = _constant(before[name].double())
+                if constant and self._depends(name, before[name]):
+                    rightly.add(name)
+                    continue
                 yield _stale(told, stale, {"output": name, "where": where, "constant": constant})
                 return
         if telling:
             yield _stale(telling, 0, {})
+
+    def _depends(self, name: str, constant: torch.Tensor) -> bool:
+        """Whether one value throughout is what these inputs saturate at or share: on zeros, or on their negatives, the
+        operator gives another one. Negative whole numbers may be indices, and stay as they are."""
+        return any(
+            (now := self.scene.launch(self.scene.arguments.map(changed))) is not None
+            and name in now
+            and now[name].shape == constant.shape
+            and bool(differing_bits(constant, now[name]).any())
+            for changed in (_zeroed, _negated)
+        )
+
+
+def _zeroed(_: str, value: object) -> object:
+    return torch.zeros_like(value) if isinstance(value, torch.Tensor) else value
+
+
+def _negated(_: str, value: object) -> object:
+    floating = isinstance(value, torch.Tensor) and value.is_floating_point() and value.element_size() > 1
+    return -value if floating and isinstance(value, torch.Tensor) else value
 
 
 def _stale(told: int, stale: int, evidence: dict[str, EvidenceValue]) -> PropertyReading:

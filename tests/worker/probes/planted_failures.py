@@ -13,6 +13,7 @@ from torch.nn import functional
 from opsdebug_ci import Contract, Operator
 from opsdebug_ci.model import Case, Cause, Clue, Family, Layout, Observation
 from opsdebug_ci.model.message import RunCase
+from opsdebug_ci.numerics.variants.tables import TABLES
 from opsdebug_ci.worker.case_run import run_case
 
 Tensors = list[torch.Tensor]
@@ -147,7 +148,117 @@ def _vector_lanes(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([x[: len(x) // 8 * 8] ** 3 + 1, torch.full((len(x) % 8,), 0.125)])
 
 
+def _narrow_softmax(x: torch.Tensor) -> torch.Tensor:
+    e = (x - x.amax(-1, keepdim=True)).exp()
+    total = torch.zeros_like(e[:, 0], dtype=torch.bfloat16)
+    for column in e.to(torch.bfloat16).unbind(1):
+        total = total + column
+    return e / total.float()[:, None]
+
+
+def _variance_in_one_pass(x: torch.Tensor) -> torch.Tensor:
+    mean = x.mean(-1, keepdim=True)
+    variance = ((x * x).mean(-1, keepdim=True) - mean * mean).clamp(min=0)
+    return (x - mean) * torch.rsqrt(variance + 1e-5)
+
+
+def _complex_pairs(x: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2).contiguous())
+
+
+def _in_halves(z: torch.Tensor) -> torch.Tensor:
+    return torch.cat([z.real, z.imag], -1)
+
+
+def _group_norm_of_eight(x: torch.Tensor) -> torch.Tensor:
+    """Groups of 5 channels whose statistics sum over 8, as far as there are any."""
+    flat, size = x.reshape(-1), 5 * x.shape[2]
+    rows = []
+    for start in range(0, flat.numel(), size):
+        seen = flat[start : start + 8 * x.shape[2]]
+        mean = seen.sum() / size
+        variance = (seen - mean).square().sum() / size
+        rows.append((flat[start : start + size] - mean) / (variance + 1e-5).sqrt())
+    return torch.cat(rows).reshape(x.shape)
+
+
 PLANTED = (
+    PlantedFailure(
+        "softmax_total_in_bfloat16",
+        "narrow_sums",
+        Cause.LOW_PRECISION_ACCUM,
+        lambda seed, n: [0.2 * normal(seed, 4, n)],
+        lambda x: torch.softmax(x, -1),
+        _narrow_softmax,
+        size=600,
+        kind="softmax",
+        says="the sum of exponentials inside `_softmax` is accumulated one by one in bfloat16",
+    ),
+    PlantedFailure(
+        "variance_in_one_pass",
+        "less_stable",
+        Cause.LOW_PRECISION_ACCUM,
+        lambda seed, n: [normal(seed, 8, n) + 40],
+        lambda x: functional.layer_norm(x, x.shape[-1:]),
+        _variance_in_one_pass,
+        kind="norm",
+        says="E[x**2] - mean**2 and cancels: its rounding errors are of the size seen",
+    ),
+    PlantedFailure(
+        "log_of_one_plus",
+        "less_stable",
+        Cause.APPROXIMATION,
+        lambda seed, n: [normal(seed, n) * 1e-3],
+        torch.log1p,
+        lambda x: torch.log(1 + x),
+        kind="transcendental",
+        says="`log1p(y)` is computed as `log(1 + y)`",
+    ),
+    PlantedFailure(
+        "quotient_by_a_reciprocal",
+        "roundings",
+        Cause.WRONG_ROUNDING,
+        lambda seed, n: [
+            (whole(seed, 3, 60, n) * whole(seed + 1, 1, 80, n)).float(),
+            whole(seed, 3, 60, n).float(),
+        ],
+        lambda x, y: torch.trunc(x / y),
+        lambda x, y: torch.trunc(x * (1 / y)),
+        size=3000,
+        kind="exact",
+        says="x * (1 / y)",
+    ),
+    PlantedFailure(
+        "erf_at_its_limits",
+        "fitted_limit",
+        Cause.APPROXIMATION,
+        lambda seed, n: [normal(seed, n)],
+        torch.erf,
+        lambda x: torch.where(x.abs() > 2.3, x.sign(), torch.erf(x)),
+        kind="transcendental",
+        size=1000,
+        says="`erf` is set to its limits beyond about 2.3",
+    ),
+    PlantedFailure(
+        "clamp_before_the_scale",
+        "order",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n)],
+        lambda x: (x * 0.5).clamp(-1, 1),
+        lambda x: x.clamp(-1, 1) * 0.5,
+        kind="elementwise",
+        says="`clamp` is made before `mul`, not after it",
+    ),
+    PlantedFailure(
+        "sum_that_saturates",
+        "precision",
+        Cause.DTYPE_PROMOTION,
+        lambda seed, n: [whole(seed, 10, 50, 40, n, dtype=torch.int8)],
+        lambda x: x.sum(1, dtype=torch.int8),
+        lambda x: x.long().sum(1).clamp(-128, 127).to(torch.int8),
+        size=4,
+        says="integers saturate at the ends of int8",
+    ),
     PlantedFailure(
         "gelu_sigmoid",
         "activations",
@@ -239,7 +350,7 @@ PLANTED = (
     ),
     PlantedFailure(
         "mean_axis",
-        "reductions",
+        "reduced_axes",
         Cause.WRONG_AXIS,
         lambda seed, n: [normal(seed, n, n)],
         lambda x: x.mean(0),
@@ -588,7 +699,7 @@ PLANTED = (
     PlantedFailure(
         "heads_in_turn",
         "axes",
-        Cause.BROADCASTING,
+        Cause.LAYOUT_PERMUTATION,
         lambda seed, n: [normal(seed, 4, n, 8), normal(seed + 1, 2, n, 8)],
         lambda q, k: q @ k.repeat_interleave(2, 0).transpose(-1, -2),
         lambda q, k: q @ k.repeat(2, 1, 1).transpose(-1, -2),
@@ -725,6 +836,143 @@ PLANTED = (
         size=12,
         kind="matmul",
         says="the constant of `mul` is 0.217, not 0.31",
+    ),
+    PlantedFailure(
+        "weight_per_group",
+        "grouped_argument",
+        Cause.BROADCASTING,
+        lambda seed, n: [normal(seed, 2, n, 7), normal(seed + 1, n)],
+        lambda x, w: functional.instance_norm(x, weight=w),
+        lambda x, w: functional.instance_norm(x, weight=w[torch.arange(len(w)) // 3 * 3]),
+        size=10,
+        says="entry i // 3 * 3 of `w` is read for entry i along axis 0",
+    ),
+    PlantedFailure(
+        "full_page_counted_twice",
+        "counted_argument",
+        Cause.TAIL_MASK,
+        lambda seed, n: [normal(seed, n, 80), torch.tensor([5, 16, 33, 48, 64, 20])],
+        lambda x, lengths: torch.stack([row[:length].sum() for row, length in zip(x, lengths, strict=True)]),
+        lambda x, lengths: torch.stack(
+            [row[: length + 16 * (length % 16 == 0)].sum() for row, length in zip(x, lengths, strict=True)]
+        ),
+        size=6,
+        says="where `lengths` is a multiple of 16, it is taken for 16 more",
+    ),
+    PlantedFailure(
+        "int4_for_fp4",
+        "tables",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [whole(seed, 0, 16, n), normal(seed + 1, n)],
+        lambda codes, scale: torch.tensor(TABLES["FP4 (E2M1)"])[codes] * scale,
+        lambda codes, scale: torch.tensor(TABLES["INT4 in two's complement"])[codes].float() * scale,
+        says="codes are looked up in the table of INT4 in two's complement, not of FP4 (E2M1)",
+    ),
+    PlantedFailure(
+        "offset_in_a_byte",
+        "wrapped_argument",
+        Cause.INDEX_OVERFLOW,
+        lambda seed, n: [normal(seed, 20, n)],
+        lambda x: x.t().exp(),
+        lambda x: x.flatten()[torch.arange(x.numel()) % 256].reshape(x.shape).t().exp(),
+        size=17,
+        says="the offset into `x` is kept in 8 bits: element 2**8 + k is read as element k",
+    ),
+    PlantedFailure(
+        "softmax_of_memory",
+        "reduced_axes",
+        Cause.WRONG_AXIS,
+        lambda seed, n: [normal(seed, 6, n)],
+        lambda x: torch.softmax(x, 0),
+        lambda x: torch.softmax(x.reshape(-1, 6), -1).reshape(x.shape),
+        size=10,
+        kind="softmax",
+        says="`softmax` runs over elements that follow each other in memory, not along axis 0",
+    ),
+    PlantedFailure(
+        "centred_over_two_axes",
+        "reduced_axes",
+        Cause.WRONG_AXIS,
+        lambda seed, n: [normal(seed, 3, 5, n)],
+        lambda x: x - x.mean(1, keepdim=True),
+        lambda x: x - x.mean((1, 2), keepdim=True),
+        size=8,
+        kind="norm",
+        says="`mean` runs over axes 1 and 2, not 1",
+    ),
+    PlantedFailure(
+        "written_out_softmax_over_rows",
+        "reduced_axes",
+        Cause.WRONG_AXIS,
+        lambda seed, n: [normal(seed, 3, 5, n)],
+        lambda x: (e := (x - x.amax(1, keepdim=True)).exp()) / e.sum(1, keepdim=True),
+        lambda x: torch.softmax(x, 2),
+        size=8,
+        kind="softmax",
+        says="runs over axis 2, not 1, in all 2 such steps",
+    ),
+    PlantedFailure(
+        "ties_from_behind",
+        "axes",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [whole(seed, 0, 6, 4, n)],
+        lambda x: torch.argsort(x, dim=-1, descending=True, stable=True),
+        lambda x: torch.argsort(x, dim=-1, stable=True).flip(-1),
+        size=20,
+        kind="exact",
+        says="puts equal elements in the reverse order",
+    ),
+    PlantedFailure(
+        "complex_in_halves",
+        "moved_argument",
+        Cause.LAYOUT_PERMUTATION,
+        lambda seed, n: [normal(seed, 5, n), normal(seed + 1, 5, n)],
+        lambda x, y: torch.view_as_real(_complex_pairs(x) * _complex_pairs(y)).flatten(-2),
+        lambda x, y: _in_halves(torch.complex(*x.chunk(2, -1)) * torch.complex(*y.chunk(2, -1))),
+        size=12,
+        says="`x`, `y` and the result are in halves, not in interleaved pairs, along axis 1",
+    ),
+    PlantedFailure(
+        "reversed_weight_and_another_axis",
+        "moved_argument",
+        Cause.LAYOUT_PERMUTATION,
+        lambda seed, n: [normal(seed, n, 9), normal(seed + 1, 9)],
+        lambda x, w: x / x.norm(dim=0, keepdim=True) * w,
+        lambda x, w: x / x.norm(dim=1, keepdim=True) * w.flip(0),
+        size=7,
+        says="`w` is read in reverse along axis 0, and `vector norm` runs over axis 1, not 0",
+    ),
+    PlantedFailure(
+        "exclusive_scan",
+        "reductions",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 6, n)],
+        lambda x: x.cumsum(1),
+        lambda x: x.cumsum(1) - x,
+        size=12,
+        kind="scan",
+        says="the scan is exclusive",
+    ),
+    PlantedFailure(
+        "group_padded_to_a_power",
+        "normalisation",
+        Cause.TAIL_MASK,
+        lambda seed, n: [normal(seed, 2, 20, n)],
+        lambda x: functional.group_norm(x, 4),
+        _group_norm_of_eight,
+        size=6,
+        kind="norm",
+        says="take in the channels that follow the group's, up to the next power of two = 8",
+    ),
+    PlantedFailure(
+        "one_entry_of_a_table",
+        "fitted_table",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [whole(seed, 0, 8, n), normal(seed + 1, n)],
+        lambda codes, scale: torch.tensor([0.0, 1, 2, 4, 8, 16, 32, 64])[codes] * scale,
+        lambda codes, scale: torch.tensor([0.0, 1, 2, 3, 8, 16, 33, 64])[codes] * scale,
+        size=100,
+        says="3 stands for 3, not 4, 6 stands for 33, not 32",
     ),
 )
 """At least one for every rule of the library and every probe."""
