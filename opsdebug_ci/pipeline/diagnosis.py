@@ -35,6 +35,9 @@ OF_MEMORY = frozenset({Cause.OOB_WRITE, Cause.OOB_READ, Cause.CRASH_SEGFAULT})
 MEMORY_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT"})
 """How a process ends that touched what is not its own; others tell pages nothing."""
 
+TRIALS = 40
+"""Runs for one cause: most are as small as they get after half as many."""
+
 LEAST_S = 1.0
 """Seconds below which nothing is shrunk any more."""
 
@@ -187,7 +190,7 @@ def _shrunk(
             representative,
             means.bench,
             description,
-            budget=Budget(seconds=max(left_s / waiting, min(left_s, LEAST_S))),
+            budget=Budget(seconds=max(left_s / waiting, min(left_s, LEAST_S)), trials=TRIALS),
             clock=lambda: means.world.monotonic_ns() / SECOND_NS,
             width=usable_cores(),
         )

@@ -138,7 +138,7 @@ def _told(
         kept = runner.stored(smallest.values, directory)
     others = (runner.judged.get(other.candidate.key) for other in shrunk.others)
     return ShrunkFailure(
-        judgement=runner.judged[smallest.key] if moved else failure,
+        judgement=runner.explained(runner.judged[smallest.key], kept) if moved else failure,
         inputs=kept,
         minimised_from=failure.case.id if moved else None,
         boundary=shrunk.boundary,

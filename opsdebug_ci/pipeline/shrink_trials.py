@@ -25,7 +25,7 @@ from opsdebug_ci.failures.shrinking.budget import Clock
 from opsdebug_ci.judge import judge
 from opsdebug_ci.model import FAILING_VERDICTS, Case, Judgement, Observation, OperatorDescription, Status, Verdict
 from opsdebug_ci.model.bundle import InputTable, InputValue, StoredInputs, ValueKind
-from opsdebug_ci.model.message import KeepInputs, KeptInputs, RunCase
+from opsdebug_ci.model.message import ExplainCases, KeepInputs, KeptInputs, RunCase
 from opsdebug_ci.pipeline.workbench import Workbench
 
 HANG_S = 5.0
@@ -76,7 +76,8 @@ class CandidateRunner:
         scratch: Path,
     ) -> None:
         self._failure = failure
-        self._plain = _without_causes(failure, description)
+        self._plain = _without_causes(failure, description, properties=False)
+        self._unexplained = _without_causes(failure, description, properties=True)
         self._pool = bench.pool
         self._description = description
         self._clock = clock
@@ -95,7 +96,7 @@ class CandidateRunner:
 
     def full(self, candidate: Candidate) -> Trial:
         """Whether it fails for the same cause."""
-        return self._trial(candidate, self._failure, explaining=True)
+        return self._trial(candidate, self._unexplained, explaining=True)
 
     def keep(self, case: Case) -> Values | None:
         """The inputs of a case; None: they cannot be kept, or there is no time."""
@@ -116,6 +117,17 @@ class CandidateRunner:
                 write_whole(place / sha256, blob)
         return StoredInputs(table=values.table, directory=str(place))
 
+    def explained(self, judgement: Judgement, inputs: StoredInputs | None) -> Judgement:
+        """A smaller failure in the words of the one it was shrunk from, with its own numbers where it has some."""
+        told = self._failure.observation.clues
+        key = str(told[0].evidence.get("hypothesis", "")) if told else ""
+        if not told or not key:
+            return judgement
+        request = ExplainCases(case=judgement.case, failing=(judgement.case,), passing=(), only=key, inputs=inputs)
+        own = [found.clues for _, each in self._pool.explain([request]) for found in each if found.clues]
+        observation = replace(judgement.observation, clues=own[0] if own else told)
+        return judge(judgement.case, observation, self._description.contract)
+
     def _trial(self, candidate: Candidate, like: Judgement, *, explaining: bool) -> Trial:
         left_s = self._deadline - self._clock()
         limit_s = HANG_S if self._hangs else min(left_s, self._usual_s + (EXPLAINING_S if explaining else 0))
@@ -128,6 +140,7 @@ class CandidateRunner:
             repeats=self._repeats,
             hunt_s=limit_s / 2,
             explaining=explaining,
+            causes=False,
         )
         observation = self._pool.about(request, Observation, limit_s)
         if observation.status is Status.TIMED_OUT and not self._hangs:
@@ -137,7 +150,7 @@ class CandidateRunner:
     def _compared(self, candidate: Candidate, judgement: Judgement, like: Judgement) -> Trial:
         if judgement.verdict not in FAILING_VERDICTS:
             return Trial(outcome=_OUTCOMES.get(_refined(judgement), Outcome.UNSETTLED))
-        if like is self._failure or candidate.key not in self.judged:
+        if like is self._unexplained or candidate.key not in self.judged:
             self.judged[candidate.key] = judgement
         # NOTE: the failure's dtype, since the dtype is among what is varied and part of some identities.
         alike = replace(judgement, case=replace(judgement.case, dtype=like.case.dtype))
@@ -160,9 +173,10 @@ def _refined(judgement: Judgement) -> Verdict:
     return Verdict.INCONCLUSIVE if broke else judgement.verdict
 
 
-def _without_causes(failure: Judgement, description: OperatorDescription) -> Judgement:
+def _without_causes(failure: Judgement, description: OperatorDescription, *, properties: bool) -> Judgement:
     """The failure as a run tells it in which no cause is looked for."""
-    plain = replace(failure.observation, clues=(), properties=(), origin=None, pages=())
+    kept = failure.observation.properties if properties else ()
+    plain = replace(failure.observation, clues=(), properties=kept, origin=None, pages=())
     return judge(failure.case, plain, description.contract)
 
 

@@ -31,6 +31,7 @@ from opsdebug_ci.model.vocabulary import FAILING_VERDICTS, Gate, Stage, Verdict
 from opsdebug_ci.pipeline.attempt import Attempt
 from opsdebug_ci.pipeline.batches import CASES_SHARE, Rations, batches, growing_batches
 from opsdebug_ci.pipeline.budget import Budget
+from opsdebug_ci.pipeline.causes import with_causes
 from opsdebug_ci.pipeline.diagnosis import Diagnosis, Means, diagnose, undiagnosed
 from opsdebug_ci.pipeline.planned import plan_facts
 from opsdebug_ci.pipeline.record import run_record, start
@@ -108,6 +109,7 @@ def verify(
     signalled: SystemExit | None = None
     try:
         _judge_cases(selection, planned, wanted, bench, world, attempt, rations, found)
+        found |= {judgement.case.id: judgement for judgement in with_causes(found, wanted, bench)}
         told = _diagnosed(_in_order(planned, found), selection, bench, configuration, world, revision, attempt)
     except SystemExit as exit_wanted:
         signalled, told = exit_wanted, undiagnosed(_in_order(planned, found))
@@ -122,9 +124,8 @@ def verify(
     )
     if (left_out and not wanted) or (whole and not planned):
         summary = _nothing_to_do(summary)
-    record = run_record(selection.stage, bench.machine, configuration, world, began=began, revision=revision, ci=ci)
     documented = document(
-        record,
+        run_record(selection.stage, bench.machine, configuration, world, began=began, revision=revision, ci=ci),
         told.judgements,
         summary,
         fingerprints=told.fingerprints,
@@ -136,10 +137,10 @@ def verify(
         baseline=baseline.known.commit,
     )
     ids = [item.case.id for item in whole]
-    whole_document = replace(documented, plan=plan_facts(selection, baseline.gate, revision, ids, mine=len(planned)))
-    if signalled is not None:
-        raise TerminatedError(whole_document, signalled.code)
-    return whole_document
+    finished = replace(documented, plan=plan_facts(selection, baseline.gate, revision, ids, mine=len(planned)))
+    if signalled is None:
+        return finished
+    raise TerminatedError(finished, signalled.code)
 
 
 def _cut_short(
@@ -309,7 +310,7 @@ def _observed(
         if rations is not None:
             wanted, cut = rations.parted(wanted)
             yield from cut
-        answers = bench.pool.run(wanted, selection.repeats, selection.profile, earlier=earlier)
+        answers = bench.pool.run(wanted, selection.repeats, selection.profile, earlier=earlier, causes=False)
         for case, observation in answers:
             attempt.keep(observation)
             earlier.append((case, observation))

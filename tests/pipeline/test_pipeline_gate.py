@@ -44,7 +44,7 @@ def test_a_failure_of_the_parent_does_not_gate_but_is_shown(project: Project) ->
     report = text(outcome.document)
     first = "PASS: 3 of 6 cases of 2 operators failed, all known already; 3 pass"
     assert report.splitlines()[0] == first
-    assert "  1. broken: " in report
+    assert "  and 1 known cause: -v lists them" in report
     assert f"\n{how}\n" in report
     assert f"B{how[1:]}." in markdown(outcome.document).replace("`", "")
 
