@@ -6,6 +6,7 @@ Decides what the second stage of grouping looks at: never single failures, so th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -40,6 +41,13 @@ class Bunch:
     def cases(self) -> tuple[Case, ...]:
         """The cases that failed."""
         return tuple(judgement.case for judgement in self.failing)
+
+    @property
+    def hypotheses(self) -> frozenset[str]:
+        """What explains most of them, of the operator's hypotheses; empty: none does."""
+        told = Counter(judgement.findings[0].evidence.get("hypothesis") for judgement in self.failing)
+        usual, count = told.most_common(1)[0]
+        return frozenset([str(usual)]) if usual is not None and 2 * count > len(self.failing) else frozenset()
 
     @property
     def conditions(self) -> tuple[str, ...]:

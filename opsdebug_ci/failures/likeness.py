@@ -13,7 +13,6 @@ from opsdebug_ci.failures.bunch import ALWAYS, Bunch
 from opsdebug_ci.failures.fingerprint import same_named, same_step, same_unnamed, same_zone, unnamed
 from opsdebug_ci.failures.frames import alike
 from opsdebug_ci.failures.kind import MEMORY, MEMORY_SIGNALS, VALUES
-from opsdebug_ci.failures.rivalry import explained_as_well
 from opsdebug_ci.failures.separators import covers
 from opsdebug_ci.model import Cause
 
@@ -31,15 +30,15 @@ CONSEQUENCES: dict[str, tuple[str, ...]] = {
 }
 """Kind -> kinds it may bring about in the same run."""
 
+EXPLAINED, UNEXPLAINED = "explained by the same", "unexplained as well"
+
+TESTED = (EXPLAINED, UNEXPLAINED)
+"""Reasons that are no likeness: a hypothesis was tested on both."""
+
 UNSPECIFIC = frozenset(
     map(str, (Cause.UNKNOWN, Cause.NAN_INF_HANDLING, Cause.NONDETERMINISM_RACE, Cause.CRASH_SEGFAULT))
 )
 """Causes that name a symptom: wrong values of any other cause have an explanation of their own."""
-
-
-MANY = 3
-"""Times as many cases a cause must have before it is asked whether it explains another's: of about as many, both may
-be there."""
 
 
 def same_bytes(first: Bunch, second: Bunch) -> str:
@@ -54,15 +53,21 @@ def same_bytes(first: Bunch, second: Bunch) -> str:
 
 
 def same_values(first: Bunch, second: Bunch) -> str:
-    """Wrong values in the same step of the same output, with one named cause, or in cases of one condition."""
+    """Wrong values that one hypothesis explains, tested on both; or that nothing does, which are one finding."""
     mine, other = first.identity, second.identity
-    if not {mine.kind, other.kind} <= set(VALUES) or not _same_spot(first, second):
+    if first.hypotheses & second.hypotheses:
+        return EXPLAINED
+    if not {mine.kind, other.kind} <= set(VALUES):
         return ""
-    if same_named(mine, other):
-        return f"{_spot(first)}, same cause in {_dtypes(first, second)}"
-    shared = _shared_condition(first, second)
-    nameless = mine.kind == other.kind and unnamed(mine) and unnamed(other)
-    return f"{_spot(first)}, {shared}" if nameless and shared else ""
+    if mine.kind == other.kind and unnamed(mine) and unnamed(other):
+        return UNEXPLAINED
+    return f"{_spot(first)}, same cause in {_dtypes(first, second)}" if _same_cause(first, second) else ""
+
+
+def _same_cause(first: Bunch, second: Bunch) -> bool:
+    """One named cause in the same step of the same output, where no hypothesis tells two apart."""
+    told_apart = first.hypotheses and second.hypotheses
+    return not told_apart and same_named(first.identity, second.identity) and _same_spot(first, second)
 
 
 def same_stack(first: Bunch, second: Bunch) -> str:
@@ -104,32 +109,10 @@ def consequence(first: Bunch, second: Bunch) -> str:
     return ""
 
 
-def covered(first: Bunch, second: Bunch) -> str:
-    """Wrong values nobody could explain, all of them where values go wrong for one named cause."""
-    mine, other = first.identity, second.identity
-    if not {mine.kind, other.kind} <= set(VALUES) or not unnamed(mine) or unnamed(other):
-        return ""
-    if mine.target == other.target and same_step(mine, other) and covers(second.separators, first.cases):
-        return f"without a named cause, but where {second.separators[0].text}, as `{other.cause}` is"
-    return ""
-
-
-def outnumbered(first: Bunch, second: Bunch) -> str:
-    """Wrong values that the cause of far more cases of the same output explains as well."""
-    mine, other = first.identity, second.identity
-    if not {mine.kind, other.kind} <= set(VALUES) or unnamed(mine) or unnamed(other) or mine.cause == other.cause:
-        return ""
-    if mine.target != other.target or not same_step(mine, other) or len(second.cases) < MANY * len(first.cases):
-        return ""
-    if not explained_as_well(first, second):
-        return ""
-    return f"taken for `{mine.cause}` by themselves, but `{other.cause}`, which far more cases have, fits too"
-
-
 ALIKE: tuple[Rule, ...] = (same_bytes, same_values, same_stack)
 """Rules that hold both ways."""
 
-SYMPTOM: tuple[Rule, ...] = (less_known, consequence, covered, outnumbered)
+SYMPTOM: tuple[Rule, ...] = (less_known, consequence)
 """Rules that make the first a part of the second."""
 
 

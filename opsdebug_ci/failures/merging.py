@@ -16,10 +16,14 @@ from itertools import chain
 
 from opsdebug_ci.failures.bunch import Bunch
 from opsdebug_ci.failures.fingerprint import unnamed
-from opsdebug_ci.failures.likeness import ALIKE, SYMPTOM
+from opsdebug_ci.failures.likeness import ALIKE, SYMPTOM, TESTED
 
 UMBRELLA_SHARE, UMBRELLA_LEAST, UMBRELLA_MOST = 0.2, 5, 10
 """Share of all groups, and its limits, from which a bunch is like too many: ClusterFuzz's cap of variant grouping."""
+
+
+SPECIAL = ("nan_appear", "inf_appear", "special_lost")
+"""Kinds of cases that are harder to read than others of the same cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +102,9 @@ def _link(mine: Bunch, other: Bunch) -> list[_Link]:
 
 def _umbrellas(links: Iterable[_Link], groups: int) -> dict[str, int]:
     """Bunches with too many links, and how many they have."""
+    likenesses = [link for link in links if link.why not in TESTED]
     limit = min(UMBRELLA_MOST, max(UMBRELLA_LEAST, math.ceil(UMBRELLA_SHARE * groups)))
-    degree = Counter(end for link in links for end in (link.first, link.second))
+    degree = Counter(end for link in likenesses for end in (link.first, link.second))
     return {key: count for key, count in degree.items() if count >= limit}
 
 
@@ -145,6 +150,7 @@ def _precedence(bunch: Bunch, symptoms: set[str]) -> tuple[object, ...]:
     found = bunch.identity
     return (
         bunch.fingerprint in symptoms,
+        found.kind in SPECIAL,
         unnamed(found),
         not found.node,
         not found.frames,

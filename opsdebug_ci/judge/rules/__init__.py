@@ -5,6 +5,8 @@ Adding one: a function in a file here, a line in one of the lists, tests with a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from opsdebug_ci.judge.rules.aliasing import aliasing
 from opsdebug_ci.judge.rules.amber import amber
 from opsdebug_ci.judge.rules.batch_invariance import batch_invariance
@@ -57,11 +59,7 @@ CAUSES: tuple[Rule, ...] = (
     wrong_dtype,
     wrong_shape,
     zero_dim,
-    nan_inf_handling,
-    denormal_signed_zero,
     nondeterminism,
-    misrounding,
-    worse_than_framework,
     stale_result,
     lost_work,
     unseeded,
@@ -69,6 +67,9 @@ CAUSES: tuple[Rule, ...] = (
     undeclared_effect,
 )
 """Why the operator failed. Asked only when it did, so that none can raise an alarm of its own."""
+
+SYMPTOMS: tuple[Rule, ...] = (nan_inf_handling, denormal_signed_zero, misrounding, worse_than_framework)
+"""How it is wrong: told as the cause where nothing explains it."""
 
 REMARKS: tuple[Rule, ...] = (
     refusal,
@@ -96,10 +97,18 @@ def explain(subject: Subject, verdict: Verdict) -> tuple[Finding, ...]:
     if verdict not in FAILING_VERDICTS:
         return _ranked(ENDINGS, subject) + _ranked(EITHER, subject) + remarks
     causes = _ranked(ENDINGS + CAUSES + EITHER, subject)
+    explained = any(finding.evidence.get("hypothesis") and _predicts(finding) for finding in causes)
+    symptoms = _ranked(SYMPTOMS, subject)
+    causes = causes + symptoms if explained else _by_confidence((*causes, *symptoms))
     if causes:
         return causes + remarks
     hints = tuple(remark for remark in remarks if _names_a_cause(remark))
     return hints + tuple(unknown(subject)) + tuple(remark for remark in remarks if remark not in hints)
+
+
+def _predicts(finding: Finding) -> bool:
+    """An altered reference gives these values: what they look like beside is no other cause."""
+    return any(name in finding.evidence for name in ("alteration", "fitted", "limit", "codes"))
 
 
 def _names_a_cause(remark: Finding) -> bool:
@@ -108,5 +117,8 @@ def _names_a_cause(remark: Finding) -> bool:
 
 
 def _ranked(rules: tuple[Rule, ...], subject: Subject) -> tuple[Finding, ...]:
-    found = [finding for rule in rules for finding in rule(subject)]
+    return _by_confidence(finding for rule in rules for finding in rule(subject))
+
+
+def _by_confidence(found: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: -finding.confidence))
