@@ -17,8 +17,8 @@ from opsdebug_ci.report.table import aligned
 
 HEADER = ("operator", "cases", "pass", "fail", "other", "worst error", "ULP P99")
 
-GROUPS_SHOWN = 20
-"""Groups listed unless more detail is asked for."""
+GROUPS_SHOWN = 3
+"""New causes told unless more detail is asked for."""
 
 REASONS_SHOWN = 10
 """Reasons of a list, each with its next command where there is one, shown unless more detail is asked for."""
@@ -72,11 +72,30 @@ def _table(document: RunDocument) -> list[str]:
 
 def _failures(document: RunDocument, verbosity: int) -> list[str]:
     groups = document.summary.groups
-    shown = groups if verbosity else groups[:GROUPS_SHOWN]
-    lines = [line for number, group in enumerate(shown, 1) for line in _group(document, number, group)]
-    if len(groups) > len(shown):
-        lines.append(f"  and {len(groups) - len(shown):,} more groups: -v lists them")
-    return ["failures:", *lines] if lines else []
+    if verbosity:
+        lines = [line for number, group in enumerate(groups, 1) for line in _group(document, number, group)]
+        return ["failures:", *lines] if lines else []
+    new = [group for group in groups if not group.known]
+    known = len(groups) - len(new)
+    lines = [line for number, group in enumerate(new[:GROUPS_SHOWN], 1) for line in _short(document, number, group)]
+    rest = [
+        *([figures.counted(len(new) - GROUPS_SHOWN, "more cause")] if len(new) > GROUPS_SHOWN else []),
+        *([figures.counted(known, "known cause")] if known else []),
+    ]
+    return ["failures:", *lines, *([f"  and {', '.join(rest)}: -v lists them"] if rest else [])] if groups else []
+
+
+def _short(document: RunDocument, number: int, group: Group) -> list[str]:
+    """The sentence, where it fails, and how to see it."""
+    case = rollup.representative(document, group)
+    finding = case.findings[0] if case is not None and case.findings else None
+    command = group.replay or (None if finding is None else finding.next)
+    where = "; ".join(rollup.group_facts(group))
+    return [
+        f"  {number}. {plain(group.operator, _NAME_WIDTH)}: {group.cause}: {plain(group.statement)}",
+        f"     {plain(where)}",
+        *([f"     {'replay' if group.replay else 'next'}: {plain(command)}"] if command else []),
+    ]
 
 
 def _group(document: RunDocument, number: int, group: Group) -> list[str]:

@@ -128,10 +128,8 @@ operator   cases  pass  fail  other  worst error  ULP P99
 misshapen      1     0     1      0            -        -
 
 failures:
-  1. misshapen: broadcasting, blames the operator, 1 case, v2:HASH
-     `out0` has shape [3], wanted [4] as reference `torch` returned
+  1. misshapen: broadcasting: `out0` has shape [3], wanted [4] as reference `torch` returned
      structure in out0; 1 case in float32
-     next: opsdebug run misshapen {EVERYDAY_WORDS}
      replay: opsdebug replay HASH
 
 next: opsdebug run misshapen {EVERYDAY_WORDS}
@@ -170,10 +168,9 @@ raises         1     0     1      0            -        -
 unchecked      1     0     0      1            -        -
 
 failures:
-  1. raises: exception, blames the operator, 1 case, v2:HASH
-     the operator raised AttributeError: module 'torch' has no attribute 'twice' (at PROJECT/kernels.py:9)
+  1. raises: exception: the operator raised AttributeError: module 'torch' has no attribute 'twice' \
+(at PROJECT/kernels.py:9)
      exception:AttributeError, in `raises kernels.py`; 1 case in float32
-     next: opsdebug run raises {EVERYDAY_WORDS}
      replay: opsdebug replay HASH
 
 not settled:

@@ -36,18 +36,13 @@ add           2     2     0      0           amber        1
 mine          1     1     0      0               0        -
 
 failures:
-  1. softmax: unknown, blames the operator, 2 cases, v2:FINGERPRINT
-     `out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at [3, 17]: got 1.25, wanted 1, allowed 0.001 (error 250 x that)
+  1. softmax: unknown: `out0`: 12 of 16,384 elements (0.0732 %) are wrong; worst at [3, 17]: got 1.25, wanted 1, allowed 0.001 (error 250 x that)
      mismatch in out0; 2 cases in float16
-     rel error P50 0, P95 0.001, P99 0.002, max 0.25; ULP P50 0, P95 1, P99 3, max 6
-     15 of 16,384 beyond tolerance, worst at [3, 17]
      next: opsdebug run softmax --dims B=1,S=4,H=8 --dtype float16 --seed 0 --inputs normal --layout contiguous
-  2. gelu: exception, blames the operator, 1 case, v2:FINGERPRINT
-     the operator raised ValueError: bad shape (at ops.py:7 softmax)
+  2. gelu: exception: the operator raised ValueError: bad shape (at ops.py:7 softmax)
      exception:ValueError, in `softmax ops.py`; 1 case in float32
      next: opsdebug run gelu --dims B=2 --dtype float32 --seed 0 --inputs normal --layout contiguous
-  3. scan: hang, blames the operator, 1 case, v2:FINGERPRINT
-     did not finish within the time limit while the operator ran
+  3. scan: hang: did not finish within the time limit while the operator ran
      timeout; 1 case in float32
      next: opsdebug run scan --dims N=5 --dtype float32 --seed 0 --inputs normal --layout contiguous
 
@@ -166,9 +161,14 @@ def test_a_run_cut_short_is_not_a_pass():
     )
 
 
-def test_only_twenty_groups_unless_asked():
+def test_three_new_causes_are_told_and_what_is_known_is_counted_unless_asked():
     document = run_document([judged(raised(), operator=f"op{number}") for number in range(25)])
-    assert "  and 5 more groups: -v lists them" in text(document)
+    assert "  and 22 more causes: -v lists them" in text(document)
+    groups = [replace(group, known=number < 24) for number, group in enumerate(document.summary.groups)]
+    known = replace(document, summary=replace(document.summary, groups=tuple(groups)))
+    told = text(known).split("failures:\n")[1].split("\n\n")[0].splitlines()
+    assert told[0].startswith(f"  1. {groups[24].operator}: exception: the operator raised")
+    assert told[-1] == "  and 24 known causes: -v lists them"
     assert "  25. op24: exception" in text(document, 1) or "  25. op9: exception" in text(document, 1)
 
 
@@ -309,10 +309,12 @@ def test_a_group_says_where_it_begins_and_how_to_replay_it():
         replay="opsdebug replay abababababab",
     )
     told = replace(document, summary=replace(document.summary, groups=(group,)))
-    lines = [line.strip() for line in text(told).splitlines()]
+    lines = [line.strip() for line in text(told, 1).splitlines()]
     start = lines.index("fails at N=129, passes at N=128")
     assert lines[start + 1 : start + 3] == [f"fails where {group.separators[0]}", group.why]
     assert "replay: opsdebug replay abababababab" in lines
+    short = [line.strip() for line in text(told).splitlines()]
+    assert short[short.index("replay: opsdebug replay abababababab") - 1] == "; ".join(lines[start : start + 3])
     assert "Reproduce: `opsdebug replay abababababab`" in markdown(told)
 
 
@@ -329,7 +331,7 @@ def test_a_group_says_since_when_it_is_known(known, since, shown):
     group = replace(document.summary.groups[0], known=known, since=since)
     told = replace(document, summary=replace(document.summary, groups=(group,)))
     marked = shown.replace("abc1234", "`abc1234`")
-    assert f"1. gelu: exception, blames the operator, 1 case, v2:FINGERPRINT{shown}\n" in scrubbed(told)
+    assert f"1. gelu: exception, blames the operator, 1 case, v2:FINGERPRINT{shown}\n" in scrubbed(told, 1)
     assert f"- **gelu**: `exception`, blames the operator, 1 case{marked}  \n  the operator raised" in markdown(told)
 
 
