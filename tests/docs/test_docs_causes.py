@@ -14,8 +14,9 @@ import opsdebug_ci
 from opsdebug_ci.cli import profile, run
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.explanation import COMPLETE
+from opsdebug_ci.pipeline.causes import PASSING
 from opsdebug_ci.plan import parse_axes
-from opsdebug_ci.worker import investigation
+from opsdebug_ci.worker import explaining, investigation
 from opsdebug_ci.worker.probes import PROBES
 
 PACKAGE = Path(opsdebug_ci.__file__).parent
@@ -92,10 +93,14 @@ def test_the_probes_are_listed_in_their_order() -> None:
 def test_the_times_and_limits_are_those_of_the_code() -> None:
     told = " ".join(PAGE.split("\n## How a cause is found\n")[1].split("\n## ")[0].split())
     for number, sentence in (
-        (investigation.CASE_S, "A case may take {:g} s of processor time"),
-        (investigation.OPERATOR_S, "the failing cases of one operator {:g} s in one process"),
-        (investigation.HURRY_S, "after that a case gets {:g} s"),
-        (investigation.SETTLED, "the first clue of confidence {:g} or more"),
+        (explaining.TESTED, "up to {:g} of the failing ones"),
+        (PASSING, "beside up to {:g} that pass"),
+        (investigation.CASE_S, "A lead may cost {:g} s"),
+        (investigation.OPERATOR_S, "an operator {:g} s, counted in launches"),
+        (investigation.SETTLED, "while no hypothesis of confidence {:g}"),
+        (investigation.LEAST_BITS, "An alteration needs {:g} bits"),
+        (investigation.CONDITIONAL_BITS, "give {:g} bits"),
+        (investigation.REFUTED, "keeps {:g} of its confidence"),
         (investigation.CORROBORATED, "to at most {:g} unless"),
         (COMPLETE, "from {:g} on it counts as all"),
     ):

@@ -34,21 +34,6 @@ def interface_methods(module: Module) -> Iterator[str]:
             yield from (child.name for child in _members(node) if ast.get_docstring(child))
 
 
-def undocumented_fields(module: Module) -> list[str]:
-    """Fields of dataclasses without a string under them."""
-    found = []
-    for node in module.classes():
-        if dataclass_decorator(node) is None:
-            continue
-        following = [*node.body[1:], None]
-        found += [
-            f"{module.name}.{node.name}.{ast.unparse(statement.target)}"
-            for statement, after in zip(node.body, following, strict=True)
-            if isinstance(statement, ast.AnnAssign) and not _is_class_variable(statement) and not _is_text(after)
-        ]
-    return found
-
-
 def loose_dataclasses(module: Module) -> list[str]:
     """Dataclasses that are not frozen, slotted and keyword-only."""
     return [

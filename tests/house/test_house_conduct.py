@@ -39,6 +39,7 @@ BROAD_EXCEPTS = {
     "worker.refusals": "around the operator and its torch reference, run once more",
     "worker.watched_runs": "around references while they are watched",
     "inputs.returned": "around values functions and scalars of the user",
+    "operators.describe": "around the user's input callable",
     "operators.discovery": "around the import of the user's modules",
 }
 """Modules that may catch every exception, and why."""
@@ -49,6 +50,10 @@ OTHER_ERRORS = {
     "model.wire": {"TypeError": "a value of ours without wire form: a fault in our code, found by the first test"},
     "operators.discovery": {"ImportError": "caught beside it: a file that is no module is told like one that fails"},
     "execution.boot": {"ImportError": "runs before the package can be imported"},
+    "numerics.variants.less_stable": {"ValueError": "no alternative for these values, caught where it is tried"},
+    "numerics.variants.normalisation": {"ValueError": "as above"},
+    "numerics.variants.order": {"ValueError": "as above"},
+    "worker.probes.altered_run": {"ValueError": "as above"},
     "worker.launches": {"OperatorFault": "carries the operator's own exception", "NotAnOutput": "a fact, no error"},
     "worker.timed_case": {"NotTimed": "a fact about a case, no error"},
     "worker.references": {"NotLiftable": "a fact about a reference, no error"},

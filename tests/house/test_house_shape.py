@@ -9,7 +9,6 @@ from house_shape import (
     too_long_functions,
     too_long_module,
     undocumented,
-    undocumented_fields,
 )
 from house_source import ROOT, Module, module, modules
 
@@ -22,6 +21,7 @@ LOOSE_DATACLASSES = {
     "inputs.generator.Stream": "one field, its key",
     "numerics.noise._SumErrors": "a memory of sizes, filled while noise is drawn",
     "pipeline.experiment.Records": "a memory of launches, filled while they are made",
+    "worker.investigation._Tested": "filled while a hypothesis is tested, and dies with the search",
     "worker.isolation._Setting": "a table of pairs, read and write",
     "worker.refusals._Trial": "filled while the operator runs, and dies with it",
     "worker.references.ReferenceAnswers": "filled while references are asked one by one, and dies with the case",
@@ -53,10 +53,6 @@ def test_functions_are_short() -> None:
 
 def test_everything_public_is_documented() -> None:
     assert each(undocumented, interfaces()) == []
-
-
-def test_every_field_is_documented() -> None:
-    assert each(undocumented_fields) == []
 
 
 def test_records_are_frozen_slotted_and_keyword_only() -> None:
@@ -111,7 +107,6 @@ def replaced(old: str, new: str) -> Module:
 def test_a_clean_module_is_left_alone() -> None:
     assert list(interface_methods(CLEAN)) == ["read"]
     assert undocumented(CLEAN, frozenset({"read"})) == []
-    assert undocumented_fields(CLEAN) == []
     assert loose_dataclasses(CLEAN) == []
     assert too_long_module(CLEAN) == too_long_functions(CLEAN) == []
 
@@ -131,10 +126,6 @@ def test_a_missing_docstring_is_found(docstring: str, offence: str) -> None:
 
 def test_a_method_without_interface_needs_its_own_docstring() -> None:
     assert undocumented(CLEAN) == ["planted.Text.read"]
-
-
-def test_a_field_without_a_string_is_found() -> None:
-    assert undocumented_fields(replaced('    """Its text."""\n', "")) == ["planted.Text.text"]
 
 
 @pytest.mark.parametrize("lost", ["frozen=True, ", "slots=True, ", ", kw_only=True"])
