@@ -110,7 +110,9 @@ class Rations:
         """The line that says which operators were too slow for all of their cases."""
         count, names = self._missing.total(), ", ".join(self._missing)
         return (
-            (f"slow, {count:,} cases not run: {names}; `--budget SECONDS` sets how long all may take",) if count else ()
+            (f"slow, {count:,} case{'s'[: count - 1]} not run: {names}; `--budget SECONDS` sets how long all may take",)
+            if count
+            else ()
         )
 
     def _cut(self, case: Case, why: str) -> tuple[Case, Observation]:

@@ -57,10 +57,12 @@ def test_the_commands_are_spelled_as_the_field_spells_them() -> None:
 @pytest.mark.slow
 def test_run_fails_with_percentiles_tail_and_region(place: Path) -> None:
     """Over the everyday family and two layouts of all: the others repeat what these say."""
-    code, text = follow(f"{RUN} --inputs normal --layout contiguous,offset --diagnosis 0", place)
+    code, text = follow(f"{RUN} --inputs normal --layout contiguous,offset --diagnosis 0 -v", place)
     assert code == 1
-    assert re.search(r"rel error P50 0, P95 0\.\d+, P99 0\.\d+, max ", text)
-    assert re.search(r"ULP P50 0, P95 [\d,]+, P99 [\d,]+, max ", text)
+    median = re.search(r"rel error P50 (\S+), P95 0\.\d+, P99 0\.\d+, max ", text)
+    assert median is not None
+    assert float(median[1]) < 2e-7  # a rounding: whether erf and gelu share their bits is the processor's affair
+    assert re.search(r"ULP P50 [01], P95 [\d,]+, P99 [\d,]+, max ", text)
     found = re.search(r"([\d,]+) of 524,288 beyond tolerance in \[0\.\.31, 0\.\.127, 0\.\.127\], worst at \[", text)
     assert found is not None
     assert int(found[1].replace(",", "")) == pytest.approx(70_275, rel=0.02)  # 2 * P(|z| > 1.5) of 524,288
