@@ -14,7 +14,7 @@ import torch
 from worker_notation import Counting, case_of, judged, run, unary
 
 from opsdebug_ci import Contract, Operator, tensor
-from opsdebug_ci.model import Cause, Judgement, Property, PropertyReading, Status, Verdict
+from opsdebug_ci.model import Blame, Cause, Judgement, Property, PropertyReading, Status, Verdict
 from opsdebug_ci.model.wire import decode, encode
 
 
@@ -145,7 +145,8 @@ def test_an_operator_that_is_right_without_change_does_not_cheat(name: str) -> N
     values, function, reference = UNCHANGING[name]
     operator = Operator("unchanging", function, values, {"torch": reference})
     found = judged(operator, case_of(operator, layout="own", inputs="own"))
-    assert (found.verdict, found.findings) == (Verdict.PASS, ())
+    blamed = [finding for finding in found.findings if finding.blame is Blame.OPERATOR]
+    assert (found.verdict, blamed) == (Verdict.PASS, [])  # how well the framework sums is the processor's affair
 
 
 @pytest.mark.parametrize("name", STALE)
