@@ -219,6 +219,7 @@ def _told(failure: Failure, found: list[_Reading], *, masked: bool, chained: boo
 def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool, chained: bool) -> Clue:
     places = sorted(reading.extra)
     unused = [place for place in places if place in reading.unused]
+    sure = 0.9
     where = f"`{reading.name}` along axis {reading.axis}"
     if unused:
         statement = (
@@ -234,7 +235,9 @@ def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool, ch
         cause = Cause.MASK_SEMANTICS if masked else Cause.OOB_READ
         if reading.mixes(failure) and not masked:
             cause, statement = Cause.WRONG_AXIS, f"{statement}: a step runs over that axis too"
-        if chained and _is_chain(failure, reading) and not masked:
+        chain = _is_chain(failure, reading) and not masked
+        sure = 0.7 if chain else sure  # what is read again is told better by `overwritten`
+        if chained and chain:
             cause, statement = Cause.ALIASING_INPLACE, f"{statement}, all those before them: results are read again"
     evidence: Mapping[str, EvidenceValue] = {
         "argument": reading.name,
@@ -242,7 +245,7 @@ def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool, ch
         "entries": _listed(unused or places),
         "share": share,
     }
-    return failure.clue(RULE, cause, 0.7 if cause is Cause.WRONG_AXIS else 0.9, statement, evidence)
+    return failure.clue(RULE, cause, 0.7 if cause is Cause.WRONG_AXIS else sure, statement, evidence)
 
 
 def _is_chain(failure: Failure, reading: _Reading) -> bool:
