@@ -150,20 +150,23 @@ def grouped_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterat
     for axis, size in enumerate(value.shape):
         divisors = {group for group in range(2, size // 2 + 1) if size % group == 0} if size <= MOST_GROUPED else set()
         every = divisors | {group for group in GROUPS if group < size} if small else divisors
-        at = torch.arange(size, device=value.device)
         for group in sorted(every):
-            for words, places in (
-                (f"i // {group} * {group}", at // group * group),
-                (f"i // {group}", at // group),
-                (f"i % {group}", at % group),
+            for words, place in (
+                (f"i // {group} * {group}", partial(lambda group, i: i // group * group, group)),
+                (f"i // {group}", partial(lambda group, i: i // group, group)),
+                (f"i % {group}", partial(lambda group, i: i % group, group)),
             ):
                 yield alternative(
                     f"entry {words} of `{name}` is read for entry i along axis {axis}",
                     Cause.BROADCASTING,
-                    partial(value.index_select, axis, places),
+                    partial(_selected, value, axis, place),
                     also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
                     weight=0.6 if small else 0.4,
                 )
+
+
+def _selected(value: torch.Tensor, axis: int, place: Change) -> torch.Tensor:
+    return value.index_select(axis, place(torch.arange(value.shape[axis], device=value.device)))
 
 
 WIDTHS = (8, 15, 16, 24, 31, 32)
