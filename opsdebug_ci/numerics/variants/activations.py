@@ -143,20 +143,15 @@ def activations(call: Call) -> Iterator[Alternative]:
     if call.name == "glu":
         yield from _gates(call, x)
     for phrase, function in _SIBLINGS.get(call.name, ()):
-        yield _alternative(
-            _OF.get(call.name, "") + phrase, Cause.APPROXIMATION, function, x, weight=0.9, also=(Cause.WRONG_DEFAULT,)
-        )
+        yield _alternative(_OF.get(call.name, "") + phrase, Cause.APPROXIMATION, function, x, weight=0.9)
     for other, function in _BASES.get(call.name, ()):
-        yield _alternative(
-            f"{other} is computed, not {call.name}", Cause.WRONG_DEFAULT, function, x, also=(Cause.WRONG_SCALE,)
-        )
+        yield _alternative(f"{other} is computed, not {call.name}", Cause.WRONG_DEFAULT, function, x)
     for limit in SATURATIONS if call.name in SATURATING else ():
         yield Alternative(
             name=f"{call.name} at its limits beyond {limit:g}",
             cause=Cause.APPROXIMATION,
             statement=f"`{call.name}` is set to its limits beyond {limit:g}",
             result=partial(_saturated, call, x, limit),
-            also=(Cause.NAN_INF_HANDLING, Cause.WRONG_CONSTANT_EPS),
             weight=0.4,
         )
     if call.name == "softplus":
@@ -168,7 +163,6 @@ def activations(call: Call) -> Iterator[Alternative]:
                 cause=Cause.APPROXIMATION,
                 statement=f"the argument of `{call.name}` is clipped to [-{limit:g}, {limit:g}]",
                 result=partial(lambda limit: call.again(self=x.clamp(-limit, limit)), limit),
-                also=(Cause.NAN_INF_HANDLING,),
                 weight=0.4,
             )
 
@@ -181,7 +175,6 @@ def _thresholds(call: Call) -> Iterator[Alternative]:
             cause=Cause.APPROXIMATION,
             statement=f"softplus is x beyond {threshold:g}, not {call.values['threshold']:g}",
             result=partial(call.again, threshold=threshold),
-            also=(Cause.WRONG_DEFAULT, Cause.WRONG_CONSTANT_EPS),
             weight=0.6,
         )
 
@@ -191,14 +184,12 @@ def _gates(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     value, gate = x.chunk(2, int(call.values.get("dim", -1)))
     gates = (*_SIBLINGS["sigmoid"], ("SiLU", torch.nn.functional.silu), ("tanh", torch.tanh))
     for phrase, function in gates:
-        also = (Cause.WRONG_DEFAULT, Cause.WRONG_CONSTANT_EPS)
         gated = partial(lambda f: value * f(gate), function)
         yield Alternative(
             name=f"{phrase} as the gate",
             cause=Cause.APPROXIMATION,
             statement=f"the gate is {phrase}",
             result=gated,
-            also=also,
             weight=0.8,
         )
     yield Alternative(
@@ -206,12 +197,9 @@ def _gates(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
         cause=Cause.LAYOUT_PERMUTATION,
         statement="the halves of the gated unit are exchanged",
         result=lambda: gate * torch.sigmoid(value),
-        also=(Cause.WRONG_DEFAULT, Cause.WRONG_AXIS),
         weight=0.8,
     )
 
 
-def _alternative(
-    phrase: str, cause: Cause, function: Unary, x: torch.Tensor, *, also: tuple[Cause, ...], weight: float = 0.6
-) -> Alternative:
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=lambda: function(x), also=also, weight=weight)
+def _alternative(phrase: str, cause: Cause, function: Unary, x: torch.Tensor, *, weight: float = 0.6) -> Alternative:
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=lambda: function(x), weight=weight)

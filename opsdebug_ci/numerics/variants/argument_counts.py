@@ -60,5 +60,4 @@ def _down(value: Any, block: int, more: int = 0) -> Any:
 
 
 def _counted(phrase: str, result: Callable[[], Any], weight: float) -> Alternative:
-    also = (Cause.OOB_READ, Cause.MASK_SEMANTICS)
-    return alternative(phrase, Cause.TAIL_MASK, result, also=also, weight=weight)
+    return alternative(phrase, Cause.TAIL_MASK, result, weight=weight)

@@ -24,7 +24,6 @@ def broadcast_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iter
                 f"the first entry of `{name}` along axis {axis} is used for all",
                 Cause.BROADCASTING,
                 partial(lambda axis: value.narrow(axis, 0, 1).expand(value.shape).clone(), axis),
-                also=(Cause.STRIDE_VIEW,),
                 weight=0.8,
             )
 
@@ -39,7 +38,6 @@ def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
                 cause=Cause.LAYOUT_PERMUTATION,
                 statement=f"`{name}` is read {move.words}",
                 result=partial(move.there, value),
-                also=move.also,
                 weight=move.weight,
                 layout=move.layout,
             )
@@ -53,7 +51,6 @@ def moved_result(value: torch.Tensor) -> Iterator[Alternative]:
             cause=Cause.LAYOUT_PERMUTATION,
             statement=f"the result is written {move.words}",
             result=partial(move.back, value),
-            also=move.also,
             weight=move.weight - 0.1,  # an argument read so is as likely, and easier to mend
             layout=move.layout,
         )
@@ -75,7 +72,6 @@ class _Move:
     back: Callable[[torch.Tensor], torch.Tensor]
     """Its inverse: what is written."""
 
-    also: tuple[Cause, ...] = ()
     weight: float = 0.5
 
 
@@ -85,15 +81,13 @@ def _moves(value: torch.Tensor) -> Iterator[_Move]:
         def transposed(x: torch.Tensor) -> torch.Tensor:
             return x.transpose(-1, -2).clone()
 
-        also = (Cause.STRIDE_VIEW, Cause.WRONG_AXIS)
-        yield _Move(words="transposed", layout="t", there=transposed, back=transposed, also=also, weight=0.7)
+        yield _Move(words="transposed", layout="t", there=transposed, back=transposed, weight=0.7)
     if value.ndim >= 2 and min(value.shape[-2:]) > 1 and value.shape[-1] != value.shape[-2]:
         yield _Move(
             words="as if its last two axes were exchanged in memory",
             layout="memory",
             there=lambda x: x.contiguous().reshape(*x.shape[:-2], x.shape[-1], x.shape[-2]).mT.reshape(x.shape),
             back=lambda x: x.mT.reshape(x.shape),
-            also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS),
         )
     if value.ndim >= 2:
 
@@ -101,30 +95,29 @@ def _moves(value: torch.Tensor) -> Iterator[_Move]:
             return x.flip((-1, -2))
 
         words = "turned round in its last two axes"
-        yield _Move(words=words, layout="", there=turned, back=turned, also=(Cause.WRONG_DEFAULT,))
+        yield _Move(words=words, layout="", there=turned, back=turned)
     for axis, size in enumerate(value.shape):
         yield from _along(size, axis, value.ndim) if size > 1 else ()
 
 
 def _along(size: int, axis: int, ndim: int) -> Iterator[_Move]:
     """Moves along one axis."""
-    elsewhere, other = (Cause.OOB_READ, Cause.TAIL_MASK), (Cause.WRONG_AXIS,)
 
-    def move(words: str, there: Change, back: Change, also: tuple[Cause, ...], layout: str = "") -> _Move:
-        return _Move(words=f"{words} along axis {axis}", layout=layout, there=there, back=back, also=also)
+    def move(words: str, there: Change, back: Change, layout: str = "") -> _Move:
+        return _Move(words=f"{words} along axis {axis}", layout=layout, there=there, back=back)
 
     def by(step: int) -> Change:
         return lambda x: x.roll(step, axis)
 
-    yield move("in reverse", lambda x: x.flip(axis), lambda x: x.flip(axis), ())
-    yield move("one element late", by(1), by(-1), elsewhere)
-    yield move("one element early", by(-1), by(1), elsewhere)
+    yield move("in reverse", lambda x: x.flip(axis), lambda x: x.flip(axis))
+    yield move("one element late", by(1), by(-1))
+    yield move("one element early", by(-1), by(1))
     if size % 2 == 0 and size > 2:
         half = size // 2
         pairs, halves = partial(_dealt, axis=axis, shape=(2, half)), partial(_dealt, axis=axis, shape=(half, 2))
-        yield move("with its halves exchanged", by(half), by(half), (), f"exchanged {axis - ndim}")
-        yield move("in halves, not in interleaved pairs,", pairs, halves, other, f"halves {axis - ndim}")
-        yield move("in interleaved pairs, not in halves,", halves, pairs, other, f"pairs {axis - ndim}")
+        yield move("with its halves exchanged", by(half), by(half), f"exchanged {axis - ndim}")
+        yield move("in halves, not in interleaved pairs,", pairs, halves, f"halves {axis - ndim}")
+        yield move("in interleaved pairs, not in halves,", halves, pairs, f"pairs {axis - ndim}")
 
 
 Change = Callable[[torch.Tensor], torch.Tensor]
@@ -160,7 +153,6 @@ def grouped_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterat
                     f"entry {words} of `{name}` is read for entry i along axis {axis}",
                     Cause.BROADCASTING,
                     partial(_selected, value, axis, place),
-                    also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
                     weight=0.6 if small else 0.4,
                 )
 
@@ -184,7 +176,6 @@ def wrapped_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterat
                 f"the offset into `{name}` is kept in {bits} bits: element 2**{bits} + k is read as element k",
                 Cause.INDEX_OVERFLOW,
                 partial(_wrapped, value, 1 << bits),
-                also=(Cause.STRIDE_VIEW,),
                 weight=0.7,
             )
 

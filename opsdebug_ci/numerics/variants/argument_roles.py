@@ -22,7 +22,7 @@ def replaced_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
                     f"`{other}` is read in the place of `{name}`, as if it had been written over it before it was read"
                 )
                 read = partial(lambda held: held.clone(), held)
-                yield alternative(phrase, Cause.ALIASING_INPLACE, read, also=(Cause.LAYOUT_PERMUTATION,), weight=0.75)
+                yield alternative(phrase, Cause.ALIASING_INPLACE, read, weight=0.75)
                 yield Alternative(
                     name=f"`{other}` for `{name}`",
                     cause=Cause.LAYOUT_PERMUTATION,
@@ -70,6 +70,5 @@ def _parameters(name: str, value: Any) -> Iterator[Alternative]:
             f"`{name}` enters as {phrase}",
             Cause.SIGN_FLIP if sign else Cause.WRONG_DEFAULT,
             result,
-            also=(Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE),
             weight=0.6,
         )

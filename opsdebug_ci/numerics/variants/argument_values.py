@@ -62,7 +62,6 @@ def narrowed_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
                 f"`{name}` is rounded to {text} first",
                 Cause.LOW_PRECISION_ACCUM,
                 partial(lambda d: value.to(d).to(value.dtype), dtype),
-                also=(Cause.DTYPE_PROMOTION,),
                 weight=0.4,
             )
     if value.dtype in (torch.int64, torch.int32):
@@ -73,7 +72,6 @@ def narrowed_argument(name: str, value: Any, others: Mapping[str, Any]) -> Itera
                     f"`{name}` is cut to {bits} bits",
                     Cause.INDEX_OVERFLOW,
                     partial(lambda d: value.to(d).to(value.dtype), dtype),
-                    also=(Cause.DTYPE_PROMOTION,),
                     weight=0.5 + bits / 1000,  # the widest is the one to name where several give the same
                 )
         yield alternative(

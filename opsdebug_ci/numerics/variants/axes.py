@@ -32,7 +32,6 @@ def axes(call: Call) -> Iterator[Alternative]:
             f"`{call.name}` puts equal elements in the reverse order",
             Cause.WRONG_DEFAULT,
             partial(_ties_reversed, call),
-            also=(Cause.LAYOUT_PERMUTATION,),
             weight=0.8,
         )
     if call.name in ("roll", "flip"):
@@ -42,9 +41,7 @@ def axes(call: Call) -> Iterator[Alternative]:
         if x.shape == call.result.shape:
             yield _order("the transpose is left out", x.clone)
         else:
-            yield _order(
-                "elements are reshaped, not transposed", lambda: x.reshape(call.result.shape), (Cause.STRIDE_VIEW,)
-            )
+            yield _order("elements are reshaped, not transposed", lambda: x.reshape(call.result.shape))
 
 
 def _moves(call: Call) -> Iterator[Alternative]:
@@ -74,7 +71,6 @@ def _interleaved(call: Call) -> Iterator[Alternative]:
                 "copies stand one after the other, not side by side",
                 Cause.LAYOUT_PERMUTATION,
                 partial(lambda s, a, p, shape: s.index_select(a, p).reshape(shape), source, axis - 1, places, x.shape),
-                also=(Cause.WRONG_AXIS, Cause.BROADCASTING),
                 weight=0.75,
             )
 
@@ -91,7 +87,6 @@ def _repeats(call: Call) -> Iterator[Alternative]:
                 "copies stand side by side, not one after the other",
                 Cause.BROADCASTING,
                 partial(lambda a, c, r: x.repeat_interleave(c, a).repeat(r), axis, count, rest),
-                also=(Cause.WRONG_AXIS, Cause.LAYOUT_PERMUTATION),
                 weight=0.75,
             )
 
@@ -108,7 +103,6 @@ def _other_axis(call: Call) -> Iterator[Alternative]:
                 cause=Cause.WRONG_AXIS,
                 statement=f"`{call.name}` works along axis {other}, not {own}",
                 result=partial(call.again, dim=other),
-                also=(Cause.LAYOUT_PERMUTATION,),
                 weight=0.75,
             )
 
@@ -127,7 +121,6 @@ def _joins(call: Call) -> Iterator[Alternative]:
                 cause=Cause.LAYOUT_PERMUTATION if call.name == "stack" else Cause.WRONG_AXIS,
                 statement=f"`{call.name}` works along axis {other}, not {own}",
                 result=partial(lambda other: _shaped(call.again(dim=other), call.result), other),
-                also=(Cause.WRONG_AXIS,) if call.name == "stack" else (Cause.LAYOUT_PERMUTATION,),
                 weight=0.7,
             )
     if len(parts) == 2:
@@ -162,19 +155,14 @@ def _pairs(call: Call) -> Iterator[Alternative]:
         yield _order(
             "halves are taken, not interleaved pairs",
             lambda: x.narrow(axis, length if start else 0, length).clone(),
-            (Cause.WRONG_AXIS,),
         )
     elif step == 1:
         index = torch.arange(1 if start else 0, size, 2, device=x.device)
-        yield _order(
-            "interleaved pairs are taken, not halves", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,)
-        )
+        yield _order("interleaved pairs are taken, not halves", lambda: x.index_select(axis, index))
     other = 0 if start else (length if step == 1 else 1)
     index = torch.arange(other, size, step, device=x.device)[:length]
-    yield _order("the other half is taken", lambda: x.index_select(axis, index), (Cause.WRONG_AXIS,))
+    yield _order("the other half is taken", lambda: x.index_select(axis, index))
 
 
-def _order(phrase: str, result: Callable[[], Any], also: tuple[Cause, ...] = ()) -> Alternative:
-    return Alternative(
-        name=phrase, cause=Cause.LAYOUT_PERMUTATION, statement=phrase, result=result, also=also, weight=0.7
-    )
+def _order(phrase: str, result: Callable[[], Any]) -> Alternative:
+    return Alternative(name=phrase, cause=Cause.LAYOUT_PERMUTATION, statement=phrase, result=result, weight=0.7)

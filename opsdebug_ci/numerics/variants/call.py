@@ -30,9 +30,6 @@ class Alternative:
     result: Callable[[], Any]
     """Makes the alternative result; raises when it makes no sense for these values."""
 
-    also: tuple[Cause, ...] = ()
-    """Causes it may be called as well."""
-
     weight: float = 0.5
     """Which is tried first, and which wins when two reproduce the output equally well: 0 to 1."""
 
@@ -48,11 +45,9 @@ class Alternative:
     """The order of elements that is taken for another one: it may be that of several arguments, and of the result."""
 
 
-def alternative(
-    phrase: str, cause: Cause, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.7
-) -> Alternative:
+def alternative(phrase: str, cause: Cause, result: Callable[[], Any], *, weight: float = 0.7) -> Alternative:
     """An alternative whose name is its statement."""
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=weight)
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, weight=weight)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

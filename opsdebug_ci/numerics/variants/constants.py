@@ -46,7 +46,6 @@ def constants(call: Call) -> Iterator[Alternative]:
                 cause=cause_of(call.name, value, other),
                 statement=_sentence(call, value, other),
                 result=partial(lambda name, other: call.again(**{name: other}), name, other),
-                also=(Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8 if abs(value) <= SMALL else 0.6,
             )
 
@@ -71,7 +70,6 @@ def _outside_the_root(call: Call) -> Iterator[Alternative]:
         cause=Cause.WRONG_CONSTANT_EPS,
         statement=f"eps {spelled(eps)} is added to the root, not inside it",
         result=outside,
-        also=(Cause.WRONG_DEFAULT,),
         weight=0.85,
     )
 

@@ -19,7 +19,6 @@ def dense_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
             f"`{name}` is read from the beginning of its storage, without its offset",
             Cause.STRIDE_VIEW,
             lambda: torch.as_strided(value, value.shape, value.stride(), 0).clone(),
-            also=(Cause.OOB_READ,),
             weight=0.95,
         )
     if not isinstance(value, torch.Tensor) or value.is_contiguous() or value.numel() < 2:

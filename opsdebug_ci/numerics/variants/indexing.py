@@ -44,7 +44,6 @@ def _gathers(call: Call) -> Iterator[Alternative]:
             f"every index is {'one too high' if step > 0 else 'one too low'}",
             Cause.OOB_READ,
             partial(lambda step: use((index + step).clamp(0, size - 1)), step),
-            also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
         )
     if bool((index < 0).any()):
         yield alternative("negative indices are taken for 0", Cause.MASK_SEMANTICS, lambda: use(index.clamp(min=0)))
@@ -110,6 +109,5 @@ def _slices(call: Call) -> Iterator[Alternative]:
             f"the slice begins one element {'late' if shift > 0 else 'early'}",
             Cause.OOB_READ,
             partial(lambda shift: x.index_select(axis, (places + shift).clamp(0, size - 1)), shift),
-            also=(Cause.TAIL_MASK, Cause.WRONG_AXIS),
             weight=0.5,
         )

@@ -88,8 +88,7 @@ def less_stable(call: Call) -> Iterator[Alternative]:
 
 
 def _form(phrase: str, cause: Cause, result: Callable[[], Any]) -> Alternative:
-    also = (Cause.LOW_PRECISION_ACCUM, Cause.APPROXIMATION)
-    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, also=also, weight=0.8, rounds=True)
+    return Alternative(name=phrase, cause=cause, statement=phrase, result=result, weight=0.8, rounds=True)
 
 
 def _by_form(call: Call, x: torch.Tensor, function: Unary) -> torch.Tensor:

@@ -27,7 +27,6 @@ def losses(call: Call) -> Iterator[Alternative]:
                 cause=Cause.WRONG_DEFAULT,
                 statement=f"`{call.name}` is reduced by {word}, not by {REDUCTIONS[reduction]}",
                 result=partial(call.again, reduction=other),
-                also=(Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS),
                 weight=0.85,
             )
     yield from _branches(call, reduction)
@@ -57,7 +56,6 @@ def _branches(call: Call, reduction: int) -> Iterator[Alternative]:
             cause=Cause.WRONG_CONSTANT_EPS,
             statement=f"`{call.name}` has {words}",
             result=partial(_reduced, scale * each, reduction),
-            also=(Cause.WRONG_DEFAULT, Cause.APPROXIMATION),
             weight=0.8,
         )
 
@@ -82,7 +80,6 @@ def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:
             cause=Cause.MASK_SEMANTICS,
             statement="the divisor of the mean counts ignored targets",
             result=partial(_over_all, call, target),
-            also=(Cause.WRONG_SCALE,),
             weight=0.85,
         )
 

@@ -47,7 +47,6 @@ def _comparisons(call: Call) -> Iterator[Alternative]:
             cause=Cause.MASK_SEMANTICS,
             statement=f"`{wanted}` is asked, not `{given}`, so that values on the boundary fall on its other side",
             result=lambda: getattr(torch, wanted)(x, other),
-            also=() if whole else (Cause.WRONG_ROUNDING,),
             weight=0.85,
         )
         if whole:
@@ -60,7 +59,7 @@ def _comparisons(call: Call) -> Iterator[Alternative]:
     yield _mask("the comparison of the mask is always true", lambda: torch.ones_like(call.result), weight=0.8)
     yield _mask("the comparison of the mask is never true", lambda: torch.zeros_like(call.result), weight=0.7)
     if x.ndim >= 2 and x.shape[-1] == x.shape[-2]:
-        yield _mask("the mask is transposed", lambda: call.result.transpose(-1, -2), also=(Cause.WRONG_AXIS,))
+        yield _mask("the mask is transposed", lambda: call.result.transpose(-1, -2))
     yield from _shifted_masks(call.result)
 
 
@@ -119,7 +118,6 @@ def _selections(call: Call) -> Iterator[Alternative]:
             yield _mask(
                 f"masked places are filled with {value:g}",
                 partial(lambda value: call.again(value=value), value),
-                also=(Cause.NAN_INF_HANDLING,),
                 weight=0.7,
             )
     if call.name in ("logical_not", "bitwise_not") and call.result.dtype is torch.bool:
@@ -137,7 +135,6 @@ def _left_in(call: Call) -> Iterator[Alternative]:
             yield _mask(
                 f"masked places are {value:g}, not minus infinity",
                 partial(result.masked_fill, hidden, value),
-                also=(Cause.NAN_INF_HANDLING,),
                 weight=0.7,
             )
 
@@ -196,7 +193,5 @@ def _counts(call: Call) -> Iterator[Alternative]:
                     )
 
 
-def _mask(phrase: str, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.85) -> Alternative:
-    return Alternative(
-        name=phrase, cause=Cause.MASK_SEMANTICS, statement=phrase, result=result, also=also, weight=weight
-    )
+def _mask(phrase: str, result: Callable[[], Any], *, weight: float = 0.85) -> Alternative:
+    return Alternative(name=phrase, cause=Cause.MASK_SEMANTICS, statement=phrase, result=result, weight=weight)

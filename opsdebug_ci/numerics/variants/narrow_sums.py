@@ -39,7 +39,6 @@ def narrow_sums(call: Call) -> Iterator[Alternative]:
                     cause=Cause.LOW_PRECISION_ACCUM,
                     statement=f"{what} is accumulated one by one in {name}{'' if narrow else ', of wider terms'}",
                     result=partial(made, partial(_total, dtype=dtype, narrow=narrow)),
-                    also=(Cause.DTYPE_PROMOTION,),
                     weight=0.7 if narrow else 0.65,
                 )
 

@@ -114,14 +114,13 @@ def normalised_rows(call: Call) -> tuple[_Norm, Finish] | None:
 
 
 def _as_alternative(sibling: Sibling, finish: Finish) -> Alternative:
-    statement, cause, also, changed = sibling
+    statement, cause, changed = sibling
     return Alternative(
         name=re.sub(r" = \d+", "", statement),
         cause=cause,
         statement=statement,
         counts=_counts(changed),
         result=lambda: finish(changed.rows()),
-        also=also,
         weight=0.9,
     )
 
@@ -132,41 +131,41 @@ def _counts(norm: _Norm) -> tuple[float, float] | None:
     return (n - norm.lost, n) if norm.lost else None
 
 
-Sibling = tuple[str, Cause, tuple[Cause, ...], _Norm]
+Sibling = tuple[str, Cause, _Norm]
 
 
 def _divisors(norm: _Norm) -> Iterator[Sibling]:
     n, words = norm.x.shape[-1], "the divisor of the variance is"
-    yield f"{words} n-1 = {n - 1}, not n = {n}", Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_DEFAULT,), replace(norm, lost=1)
+    yield f"{words} n-1 = {n - 1}, not n = {n}", Cause.WRONG_CONSTANT_EPS, replace(norm, lost=1)
 
 
 def _siblings(norm: _Norm) -> Iterator[Sibling]:
-    n, eps_cause, default = norm.x.shape[-1], Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_DEFAULT,)
+    n, eps_cause = norm.x.shape[-1], Cause.WRONG_CONSTANT_EPS
     places = (("outside", "to the root"), ("count", "to the element count"))
     for place, where in places:
-        yield f"eps is added {where}, not to the variance", eps_cause, default, replace(norm, place=place)
-    yield "eps is a floor below the variance, not added to it", eps_cause, default, replace(norm, place="floor")
+        yield f"eps is added {where}, not to the variance", eps_cause, replace(norm, place=place)
+    yield "eps is a floor below the variance, not added to it", eps_cause, replace(norm, place="floor")
     for decade in DECADES:
         other = norm.eps * 10.0**decade
-        yield f"eps is {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
-    yield f"eps is left out, {norm.eps:.3g} in the reference", eps_cause, default, replace(norm, eps=0.0)
+        yield f"eps is {other:.3g}, not {norm.eps:.3g}", eps_cause, replace(norm, eps=other)
+    yield f"eps is left out, {norm.eps:.3g} in the reference", eps_cause, replace(norm, eps=0.0)
     for other in {1e-3, 1e-5, 1e-6, 1e-8, 1e-12} - {norm.eps}:
-        yield f"eps is {other:.3g}, not {norm.eps:.3g}", eps_cause, default, replace(norm, eps=other)
+        yield f"eps is {other:.3g}, not {norm.eps:.3g}", eps_cause, replace(norm, eps=other)
     for width in PADDINGS:
         padding = -n % width
         if padding:
             where = f"over rows padded with zeros to a multiple of {width}"
-            yield f"the statistics run {where}", Cause.TAIL_MASK, (), replace(norm, padding=padding)
+            yield f"the statistics run {where}", Cause.TAIL_MASK, replace(norm, padding=padding)
             both = replace(norm, padding=padding, divided_by_padded=True)
-            yield f"the statistics and their divisor run {where}", Cause.TAIL_MASK, (Cause.WRONG_CONSTANT_EPS,), both
+            yield f"the statistics and their divisor run {where}", Cause.TAIL_MASK, both
     units = n // norm.block
     beyond = (1 << (units - 1).bit_length()) - units
     if beyond and norm.x.shape[0] > 1:
         whose = "the channels that follow the group's" if norm.block > 1 else "the elements that follow the row's"
         statement = f"the statistics take in {whose}, up to the next power of two = {units + beyond}"
-        yield statement, Cause.TAIL_MASK, (Cause.OOB_READ,), replace(norm, beyond=beyond * norm.block)
+        yield statement, Cause.TAIL_MASK, replace(norm, beyond=beyond * norm.block)
     swapped = "the mean is subtracted" if not norm.centred else "the mean is not subtracted"
-    yield swapped, Cause.WRONG_DEFAULT, (), replace(norm, centred=not norm.centred)
+    yield swapped, Cause.WRONG_DEFAULT, replace(norm, centred=not norm.centred)
 
 
 def _batch(call: Call) -> Iterator[Alternative]:
@@ -264,7 +263,6 @@ def _other_axes(call: Call) -> Iterator[Alternative]:
                     f"the statistics run over ax{'es' if count > 1 else 'is'} {listed(axes)}, not {listed(own)}",
                     Cause.WRONG_AXIS,
                     partial(_normed_along, call, x, axes),
-                    also=(Cause.BROADCASTING,),
                     weight=0.85,
                 )
 
@@ -349,7 +347,6 @@ def _regrouped(call: Call) -> Iterator[Alternative]:
             "channel c is in group c % G, not c // (C / G)",
             Cause.WRONG_AXIS,
             dealt,
-            also=(Cause.BROADCASTING, Cause.LAYOUT_PERMUTATION),
             weight=0.85,
         )
     if call.tensor("weight") is not None and 1 < groups < channels:
@@ -360,7 +357,6 @@ def _regrouped(call: Call) -> Iterator[Alternative]:
             "the affine parameters are those of the group's number, not of the channel's",
             Cause.BROADCASTING,
             partial(call.again, **picked),
-            also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
             weight=0.85,
         )
 

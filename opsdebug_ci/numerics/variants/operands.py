@@ -49,14 +49,12 @@ def _factors(call: Call) -> Iterator[Alternative]:
                 f"the {'first' if name == left else 'second'} factor of `{call.name}` is transposed",
                 Cause.LAYOUT_PERMUTATION,
                 partial(lambda name, value: call.again(**{name: value.transpose(-1, -2)}), name, value),
-                also=(Cause.WRONG_AXIS, Cause.STRIDE_VIEW),
             )
     if a.shape == b.shape and a.ndim >= 2:
         yield alternative(
             f"the factors of `{call.name}` are exchanged",
             Cause.LAYOUT_PERMUTATION,
             lambda: call.again(**{left: b, right: a}),
-            also=(Cause.WRONG_AXIS,),
         )
     bias = call.tensor("self") if call.name in ("addmm", "baddbmm") else None
     if bias is not None:
@@ -74,7 +72,6 @@ def _elementwise(call: Call) -> Iterator[Alternative]:
             f"the operands of `{call.name}` are exchanged",
             Cause.SIGN_FLIP if call.name in ("sub", "rsub") else Cause.WRONG_SCALE,
             lambda: call.again(**{names[0]: other.expand(call.result.shape), names[1]: one}),
-            also=(Cause.WRONG_AXIS,),
         )
     for name, value in zip(names, (one, other), strict=True):
         if isinstance(value, torch.Tensor) and isinstance(call.result, torch.Tensor) and value.ndim:
@@ -104,7 +101,6 @@ def _spreads(
                 f"the first entry of the {what} along its axis {axis} stands for all",
                 Cause.BROADCASTING,
                 partial(lambda axis: use(value.narrow(axis, 0, 1).expand(value.shape)), axis),
-                also=(Cause.WRONG_AXIS,),
             )
     plain = value.squeeze()
     if plain.ndim == 1 and len(shape) > 1:
@@ -115,7 +111,6 @@ def _spreads(
                     f"the {what} is laid along axis {axis}",
                     Cause.BROADCASTING,
                     partial(lambda aligned: use(plain.reshape(aligned)), aligned),
-                    also=(Cause.WRONG_AXIS,),
                 )
             elif size != plain.numel() and size > 1:
                 places = torch.arange(size, device=value.device) % plain.numel()
@@ -123,14 +118,12 @@ def _spreads(
                     f"the {what} is laid along axis {axis}, again and again where that is longer",
                     Cause.BROADCASTING,
                     partial(lambda aligned, places: use(plain[places].reshape(aligned)), aligned, places),
-                    also=(Cause.WRONG_AXIS, Cause.OOB_READ),
                 )
     elif value.ndim >= 2 and value.shape[-1] == value.shape[-2] and value.shape[-1] > 1:
         yield alternative(
             f"the {what} is transposed",
             Cause.LAYOUT_PERMUTATION,
             lambda: use(value.transpose(-1, -2)),
-            also=(Cause.STRIDE_VIEW, Cause.WRONG_AXIS, Cause.BROADCASTING),
         )
 
 

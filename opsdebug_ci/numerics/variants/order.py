@@ -33,5 +33,4 @@ def order(call: Call) -> Iterator[Alternative]:
         return made
 
     phrase = f"`{call.name}` is made before `{before.name}`, not after it"
-    also = (Cause.WRONG_CONSTANT_EPS, Cause.WRONG_SCALE)
-    yield alternative(phrase, Cause.WRONG_DEFAULT, exchanged, also=also, weight=0.6)
+    yield alternative(phrase, Cause.WRONG_DEFAULT, exchanged, weight=0.6)

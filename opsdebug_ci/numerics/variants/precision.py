@@ -46,7 +46,6 @@ def _blocked(call: Call, left: str, right: str) -> Iterator[Alternative]:
                 cause=Cause.LOW_PRECISION_ACCUM,
                 statement=f"the product is summed over stretches of {length} of {k} terms, kept in {name}",
                 result=partial(_summed_in_blocks, call, a, b, (left, right), axis, length, NARROW[name]),
-                also=(Cause.ACCUMULATION_ORDER, Cause.DTYPE_PROMOTION),
                 weight=0.65,
             )
 
@@ -105,7 +104,6 @@ def _stored(call: Call) -> Iterator[Alternative]:
             cause=Cause.LOW_PRECISION_ACCUM,
             statement=f"the result of `{call.name}` is stored in {name}",
             result=partial(lambda name: _rounded(call.result, name), name),
-            also=(Cause.DTYPE_PROMOTION,),
             weight=0.35,
         )
 
@@ -159,6 +157,5 @@ def _low(phrase: str, result: Callable[[], Any]) -> Alternative:
         cause=Cause.LOW_PRECISION_ACCUM,
         statement=phrase,
         result=result,
-        also=(Cause.DTYPE_PROMOTION,),
         weight=0.7,
     )

@@ -117,7 +117,6 @@ def _alternative(
         cause=Cause.WRONG_AXIS,
         statement=f"`{name}` runs {over}, not {proper}",
         result=result,
-        also=(Cause.BROADCASTING, Cause.STRIDE_VIEW),
         weight=weight,
     )
 

@@ -60,7 +60,6 @@ def _spread(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
                 cause=Cause.BROADCASTING,
                 statement=f"`{call.name}` over axis {axis} is spread along axis {other}",
                 result=partial(lambda other: call.result.transpose(axis, other), other),
-                also=(Cause.WRONG_AXIS,),
                 weight=0.75,
             )
 
@@ -78,7 +77,6 @@ def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             statement=f"the divisor of `{call.name}` is {_less(count, other)}, not {_less(count, now)}",
             result=lambda: call.again(correction=other),
             counts=(count - other, count - now) if count else None,
-            also=(Cause.WRONG_CONSTANT_EPS,),
             weight=0.9,
         )
     if call.name == "mean" and count > 1:
@@ -90,21 +88,18 @@ def _divisors(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
                 statement=f"the divisor of the mean is {text}, not {count}",
                 result=partial(lambda factor: call.result * factor, factor),
                 counts=(int(text), count),
-                also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
                 weight=0.8,
             )
         yield alternative(
             "the sum is taken, not the mean",
             Cause.WRONG_SCALE,
             lambda: call.result * count,
-            also=(Cause.WRONG_DEFAULT,),
         )
     if call.name == "sum" and count > 1 and call.result.is_floating_point():
         yield alternative(
             "the mean is taken, not the sum",
             Cause.WRONG_SCALE,
             lambda: call.result / count,
-            also=(Cause.WRONG_DEFAULT,),
         )
 
 
@@ -121,9 +116,7 @@ def _scans(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     yield alternative(
         "the scan runs from the other end", Cause.WRONG_DEFAULT, lambda: call.again(self=x.flip(axis)).flip(axis)
     )
-    yield alternative(
-        "the scan is exclusive", Cause.WRONG_DEFAULT, lambda: _exclusive(call, axis), also=(Cause.TAIL_MASK,)
-    )
+    yield alternative("the scan is exclusive", Cause.WRONG_DEFAULT, lambda: _exclusive(call, axis))
     for block in BLOCKS:
         if block < x.shape[axis]:
             phrase = f"the scan starts anew every {block} elements"
@@ -142,13 +135,13 @@ def _restarted(call: Call, x: torch.Tensor, axis: int, block: int) -> torch.Tens
 
 def _bases(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     """A logarithm to base 2, of everything or of the sum of shifted exponentials alone."""
-    axis, cause, also = axis_of(call, x.ndim), Cause.WRONG_CONSTANT_EPS, (Cause.WRONG_SCALE, Cause.WRONG_DEFAULT)
+    axis = axis_of(call, x.ndim)
     whole = partial(torch.div, call.result, math.log(2))
-    yield alternative("the logarithm is to base 2", Cause.WRONG_SCALE, whole, also=(*also[1:], cause), weight=0.85)
+    yield alternative("the logarithm is to base 2", Cause.WRONG_SCALE, whole, weight=0.85)
     if axis is not None:
         largest = x.amax(axis, keepdim=bool(call.values.get("keepdim")))
         part = partial(lambda m: m + (call.result - m) / math.log(2), largest)
-        yield alternative("the logarithm of the shifted sum is to base 2", cause, part, also=also, weight=0.85)
+        yield alternative("the logarithm of the shifted sum is to base 2", Cause.WRONG_CONSTANT_EPS, part, weight=0.85)
 
 
 def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:

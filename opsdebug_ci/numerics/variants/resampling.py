@@ -79,7 +79,6 @@ def _padded_maximum(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
         cause=Cause.MASK_SEMANTICS,
         statement="padding enters the maximum as zeros, not as minus infinity",
         result=partial(call.again, self=padded, padding=[0, 0]),
-        also=(Cause.TAIL_MASK, Cause.WRONG_DEFAULT),
         weight=0.9,
     )
 
@@ -130,6 +129,5 @@ def _default(phrase: str, result: Callable[[], Any]) -> Alternative:
         cause=Cause.WRONG_DEFAULT,
         statement=phrase,
         result=result,
-        also=(Cause.WRONG_CONSTANT_EPS,),
         weight=0.9,
     )

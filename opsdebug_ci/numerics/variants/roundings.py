@@ -84,7 +84,7 @@ def _edges(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
 
 
 def _edge(phrase: str, result: Callable[[], Any]) -> Alternative:
-    return alternative(phrase, Cause.MASK_SEMANTICS, result, also=(Cause.WRONG_ROUNDING,), weight=0.9)
+    return alternative(phrase, Cause.MASK_SEMANTICS, result, weight=0.9)
 
 
 def _divisions(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
@@ -111,7 +111,6 @@ def _divisions(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
             cause=Cause.SIGN_FLIP,
             statement=f"the remainder has the sign of the {owner}",
             result=lambda: function(x, other),
-            also=(Cause.WRONG_ROUNDING,),
             weight=0.9,
         )
 

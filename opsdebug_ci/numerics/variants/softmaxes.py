@@ -39,7 +39,6 @@ def softmaxes(call: Call) -> Iterator[Alternative]:
             "the logarithm of the denominator is to base 2",
             Cause.WRONG_CONSTANT_EPS,
             lambda: call.result - (1 / math.log(2) - 1) * (x - call.result - x.amax(axis, keepdim=True)),
-            also=(Cause.WRONG_SCALE, Cause.WRONG_DEFAULT),
             weight=WEIGHT,
         )
     in_base_2 = partial(call.again, self=x * math.log(2))
@@ -53,7 +52,6 @@ def _misspreads(x: torch.Tensor, axis: int, *, logarithmic: bool) -> Iterator[Al
                 f"maximum and sum over axis {axis} are spread along axis {other}",
                 Cause.BROADCASTING,
                 partial(_misspread, x, axis, other, logarithmic=logarithmic),
-                also=(Cause.WRONG_AXIS,),
                 weight=WEIGHT,
             )
 
@@ -64,7 +62,6 @@ def _dead_rows(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
             f"rows that are masked entirely hold {words}",
             Cause.MASK_SEMANTICS,
             partial(_filled, call.result, x, axis, value),
-            also=(Cause.NAN_INF_HANDLING,),
             weight=WEIGHT,
         )
 

@@ -90,6 +90,5 @@ def _special(phrase: str, result: Callable[[], Any]) -> Alternative:
         cause=Cause.NAN_INF_HANDLING,
         statement=phrase,
         result=result,
-        also=(Cause.MASK_SEMANTICS,),
         weight=0.85,
     )

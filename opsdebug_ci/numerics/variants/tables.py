@@ -55,7 +55,6 @@ def tables(call: Call) -> Iterator[Alternative]:
                     cause=Cause.WRONG_DEFAULT,
                     statement=f"codes are looked up in the table of {other}, not of {known}",
                     result=partial(_instead, call, name, value, table),
-                    also=(Cause.WRONG_CONSTANT_EPS, Cause.APPROXIMATION),
                     weight=0.75,
                 )
 

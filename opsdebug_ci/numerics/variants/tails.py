@@ -73,7 +73,6 @@ def _long(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
         yield _tail(
             phrase,
             partial(lambda e: _reduced(call, x, read_on(x, axis, e), axis), extra),
-            also=(Cause.OOB_READ,),
         )
 
 
@@ -138,6 +137,6 @@ def _products(call: Call) -> Iterator[Alternative]:
             )
 
 
-def _tail(phrase: str, result: Callable[[], Any], *, also: tuple[Cause, ...] = (), weight: float = 0.8) -> Alternative:
+def _tail(phrase: str, result: Callable[[], Any], *, weight: float = 0.8) -> Alternative:
     name = re.sub(r" of \d+ (elements|terms)", "", phrase)  # the same in cases of other sizes
-    return Alternative(name=name, cause=Cause.TAIL_MASK, statement=phrase, result=result, also=also, weight=weight)
+    return Alternative(name=name, cause=Cause.TAIL_MASK, statement=phrase, result=result, weight=weight)

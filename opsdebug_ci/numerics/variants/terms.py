@@ -44,6 +44,5 @@ def _left_out(phrase: str, result: Callable[[], Any]) -> Alternative:
         cause=Cause.WRONG_DEFAULT,
         statement=phrase,
         result=result,
-        also=(Cause.WRONG_SCALE, Cause.WRONG_CONSTANT_EPS),
         weight=0.3,
     )
