@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,27 +33,18 @@ def moved_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator
     del others
     if isinstance(value, torch.Tensor) and value.numel() > 1:
         for move in _moves(value):
-            yield Alternative(
-                name=f"`{name}` is read {move.words}",
-                cause=Cause.LAYOUT_PERMUTATION,
-                statement=f"`{name}` is read {move.words}",
-                result=partial(move.there, value),
-                weight=move.weight,
-                layout=move.layout,
-            )
+            yield _moved(f"`{name}` is read {move.words}", partial(move.there, value), move.weight, move)
 
 
 def moved_result(value: torch.Tensor) -> Iterator[Alternative]:
     """The same for what is returned: written where a reader of the other layout would look for it."""
     for move in _moves(value) if value.numel() > 1 else ():
-        yield Alternative(
-            name=f"the result is written {move.words}",
-            cause=Cause.LAYOUT_PERMUTATION,
-            statement=f"the result is written {move.words}",
-            result=partial(move.back, value),
-            weight=move.weight - 0.1,  # an argument read so is as likely, and easier to mend
-            layout=move.layout,
-        )
+        weight = move.weight - 0.1  # an argument read so is as likely, and easier to mend
+        yield _moved(f"the result is written {move.words}", partial(move.back, value), weight, move)
+
+
+def _moved(phrase: str, result: Callable[[], Any], weight: float, move: _Move) -> Alternative:
+    return replace(alternative(phrase, Cause.LAYOUT_PERMUTATION, result, weight=weight), layout=move.layout)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
