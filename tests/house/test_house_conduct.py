@@ -52,7 +52,7 @@ OTHER_ERRORS = {
     "execution.boot": {"ImportError": "runs before the package can be imported"},
     "numerics.variants.less_stable": {"ValueError": "no alternative for these values, caught where it is tried"},
     "numerics.variants.normalisation": {"ValueError": "as above"},
-    "numerics.variants.order": {"ValueError": "as above"},
+    "numerics.variants.terms": {"ValueError": "as above"},
     "worker.probes.altered_run": {"ValueError": "as above"},
     "worker.launches": {"OperatorFault": "carries the operator's own exception", "NotAnOutput": "a fact, no error"},
     "worker.timed_case": {"NotTimed": "a fact about a case, no error"},

@@ -43,7 +43,6 @@ from opsdebug_ci.numerics.variants.masks import masks
 from opsdebug_ci.numerics.variants.narrow_sums import narrow_sums
 from opsdebug_ci.numerics.variants.normalisation import normalisation
 from opsdebug_ci.numerics.variants.operands import operands
-from opsdebug_ci.numerics.variants.order import order
 from opsdebug_ci.numerics.variants.precision import precision
 from opsdebug_ci.numerics.variants.reduced_axes import reduced_axes
 from opsdebug_ci.numerics.variants.reductions import reductions
@@ -54,7 +53,7 @@ from opsdebug_ci.numerics.variants.softmaxes import softmaxes
 from opsdebug_ci.numerics.variants.specials import specials
 from opsdebug_ci.numerics.variants.tables import tables
 from opsdebug_ci.numerics.variants.tails import tails
-from opsdebug_ci.numerics.variants.terms import terms
+from opsdebug_ci.numerics.variants.terms import order, terms
 
 CALL_RULES: tuple[CallRule, ...] = (
     activations,
