@@ -191,19 +191,17 @@ class WorkerPool:
             for future in futures:
                 future.cancel()
 
-    def explain(
-        self, wanted: Iterable[ExplainCases]
-    ) -> Generator[tuple[ExplainCases, tuple[CauseFound, ...]], None, None]:
+    def explain(self, wanted: Iterable[ExplainCases]) -> Generator[tuple[CauseFound, ...], None, None]:
         """Look for causes, yielding what was found for each request as it ends; nothing where a worker died of it.
 
         Raises:
             InternalError: no operators were described before.
         """
-        futures = {self._executor.submit(partial(self.about, request, CasesExplained)): request for request in wanted}
+        futures = [self._executor.submit(partial(self.about, request, CasesExplained)) for request in wanted]
         try:
             for future in as_completed(futures):
                 answer = future.result()
-                yield futures[future], answer.found if isinstance(answer, CasesExplained) else ()
+                yield answer.found if isinstance(answer, CasesExplained) else ()
         finally:
             for future in futures:
                 future.cancel()

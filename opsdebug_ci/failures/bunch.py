@@ -43,11 +43,11 @@ class Bunch:
         return tuple(judgement.case for judgement in self.failing)
 
     @property
-    def hypotheses(self) -> frozenset[str]:
+    def hypothesis(self) -> str:
         """What explains most of them, of the operator's hypotheses; empty: none does."""
         told = Counter(judgement.findings[0].evidence.get("hypothesis") for judgement in self.failing)
         usual, count = told.most_common(1)[0]
-        return frozenset([str(usual)]) if usual is not None and 2 * count > len(self.failing) else frozenset()
+        return str(usual) if usual is not None and 2 * count > len(self.failing) else ""
 
     @property
     def conditions(self) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def same_bytes(first: Bunch, second: Bunch) -> str:
 def same_values(first: Bunch, second: Bunch) -> str:
     """Wrong values that one hypothesis explains, tested on both; or that nothing does, which are one finding."""
     mine, other = first.identity, second.identity
-    if first.hypotheses & second.hypotheses:
+    if first.hypothesis and first.hypothesis == second.hypothesis:
         return EXPLAINED
     if not {mine.kind, other.kind} <= set(VALUES):
         return ""
@@ -66,7 +66,7 @@ def same_values(first: Bunch, second: Bunch) -> str:
 
 def _same_cause(first: Bunch, second: Bunch) -> bool:
     """One named cause in the same step of the same output, where no hypothesis tells two apart."""
-    told_apart = first.hypotheses and second.hypotheses
+    told_apart = first.hypothesis and second.hypothesis
     return not told_apart and same_named(first.identity, second.identity) and _same_spot(first, second)
 
 

@@ -26,7 +26,7 @@ def with_causes(
     for judgement in judgements.values():
         by_operator.setdefault(judgement.case.operator, []).append(judgement)
     requests = [request for each in by_operator.values() if (request := _request(each)) is not None]
-    for _, found in bench.pool.explain(requests):
+    for found in bench.pool.explain(requests):
         for each in found:
             known = judgements[each.case_id]
             mismatches = each.mismatches or known.observation.repeat_mismatches

@@ -37,7 +37,7 @@ SPARE_S = 5.0
 SLOWER = 4
 """So many times those of the failure."""
 
-EXPLAINING_S = 30.0
+CAUSES_S = 30.0
 """Seconds a candidate may take in which causes are looked for, beyond those."""
 
 SECOND_NS = 1_000_000_000
@@ -124,13 +124,13 @@ class CandidateRunner:
         if not told or not key:
             return judgement
         request = ExplainCases(case=judgement.case, failing=(judgement.case,), passing=(), only=key, inputs=inputs)
-        own = [found.clues for _, each in self._pool.explain([request]) for found in each if found.clues]
+        own = [found.clues for answer in self._pool.explain([request]) for found in answer if found.clues]
         observation = replace(judgement.observation, clues=own[0] if own else told)
         return judge(judgement.case, observation, self._description.contract)
 
     def _trial(self, candidate: Candidate, like: Judgement, *, explaining: bool) -> Trial:
         left_s = self._deadline - self._clock()
-        limit_s = HANG_S if self._hangs else min(left_s, self._usual_s + (EXPLAINING_S if explaining else 0))
+        limit_s = HANG_S if self._hangs else min(left_s, self._usual_s + (CAUSES_S if explaining else 0))
         if left_s < max(LEAST_S, HANG_S if self._hangs else 0):
             return Trial(outcome=Outcome.UNSETTLED)
         inputs = None if candidate.values is None else self.stored(candidate.values)
