@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from opsdebug_ci.model.accuracy import Quantiles
-from opsdebug_ci.numerics.blocks import Reorder, Work
+from opsdebug_ci.numerics.blocks import Work
 from opsdebug_ci.numerics.classes import ClassCell, class_cells
 from opsdebug_ci.numerics.cosine import is_safe, quotient, scaled_cosine
 from opsdebug_ci.numerics.digits import Visit, float_keys, float_of_key, keys_at_ranks
@@ -63,11 +63,18 @@ class ErrorPass:
         """The largest absolute error, capped at the largest float64."""
         self.spoilt = False
         """An element of the output is not finite although the pairs were not sifted: nothing that was seen counts."""
+        self._tiny: list[torch.Tensor] = []  # positions in the order of the blocks, of elements whose class is open
         self._sums = pairs.blocks.each(self._worker)
 
     def cells(self) -> list[ClassCell]:
-        """Classes that differ, block by block."""
-        return [cell for block in self._sums for cell in block.cells]
+        """Classes that differ, some of them in several cells."""
+        cells = [cell for block in self._sums for cell in block.cells]
+        if self._tiny:
+            positions = torch.cat(self._tiny)
+            actual, expected = self._pairs.blocks.sample(positions)
+            target = rounded(widened(expected), self._pairs.dtype)
+            cells += class_cells(actual, target, lambda places: self._in_c_order(positions[places]))
+        return cells
 
     def relative(self) -> Quantiles:
         """Percentiles of the relative errors."""
@@ -117,37 +124,32 @@ class ErrorPass:
             self._relative.add(e)
             target = rounded(chosen.expected, self._pairs.dtype)
             near = self._count_steps(chosen.actual, target)
-            if chosen.places is None and not near:
-                cells = class_cells(chosen.actual, target, self._positions(start))
-            elif chosen.places is None and tiny is not None:
-                cells = class_cells(chosen.actual[tiny], target[tiny], self._positions(start, tiny))
+            if chosen.places is None and (not near or tiny.numel() > elements // _FEW):
+                cells = class_cells(chosen.actual, target, lambda places: self._in_c_order(start + places))
+            elif chosen.places is None and tiny.numel():
+                self._tiny.append(start + tiny)
             return _BlockSums(product=product, square=square, complete=chosen.places is None, cells=cells)
 
         return work
 
     def _cells(self, start: int, actual: torch.Tensor, expected: torch.Tensor) -> list[ClassCell]:
-        return class_cells(actual, rounded(expected.to(torch.float64), self._pairs.dtype), self._positions(start))
+        target = rounded(expected.to(torch.float64), self._pairs.dtype)
+        return class_cells(actual, target, lambda places: self._in_c_order(start + places))
 
-    def _positions(self, start: int, origin: torch.Tensor | None = None) -> Reorder:
-        """From places among the elements `origin` of a block, or all of them, to C-order positions."""
-        in_c_order = self._pairs.blocks.in_c_order
-
-        def positions(places: torch.Tensor) -> torch.Tensor:
-            found = start + (places if origin is None else origin[places])
-            return found if in_c_order is None else in_c_order(found)
-
-        return positions
+    def _in_c_order(self, positions: torch.Tensor) -> torch.Tensor:
+        reorder = self._pairs.blocks.in_c_order
+        return positions if reorder is None else reorder(positions)
 
     def _absolute(self, a: torch.Tensor, y: torch.Tensor, error: torch.Tensor) -> None:
         torch.sub(a, y, out=error).abs_()
         if self._pairs.dtype == torch.float64:  # two numbers of a narrower format are not that far apart
             error.clamp_(max=_LARGEST)
 
-    def _divided(self, error: torch.Tensor, y: torch.Tensor, divisors: torch.Tensor) -> torch.Tensor | None:
-        """Make `error` relative, in place; where `y` is not normal by far in the output's format, if anywhere."""
+    def _divided(self, error: torch.Tensor, y: torch.Tensor, divisors: torch.Tensor) -> torch.Tensor:
+        """Make `error` relative, in place; where `y` is not normal by far in the output's format."""
         least = array_of(torch.abs(y, out=divisors)).min().item()
         far = _FAR_FROM_SUBNORMAL * self._pairs.format.min_normal
-        tiny = places_of(array_of(divisors) < far) if least < far else None
+        tiny = places_of(array_of(divisors) < far) if least < far else _NOWHERE
         if least < self._floor:
             divisors.clamp_(min=self._floor)
         error.div_(divisors)
@@ -193,5 +195,8 @@ class ErrorPass:
 
 
 _FLOAT64_KEY_BITS = 63
+_NOWHERE = torch.empty(0, dtype=torch.int64)
+_FEW = 8
+"""Fewer than one in so many are looked at once, together: threads wait for the lock at every small step."""
 _FAR_FROM_SUBNORMAL = 4.0
 """Times the smallest normal number: less than a binade from there, everything is normal."""

@@ -126,9 +126,8 @@ def rounded(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Round float64 to a narrower format once: to nearest, ties to even.
 
     Equivalent to rounding each exact value by IEEE 754-2019, 4.3.1. torch's own cast goes through float32 and so
-    rounds twice for the formats narrower than that; here the step through float32 is to odd, which makes the second
-    rounding exact (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using
-    rounding to odd", IEEE Trans. Comput. 57(4), 2008, theorem 3: needs two spare bits, float32 has 13 or more).
+    rounds twice for the formats narrower than that, which differs only where the first rounding ends halfway between
+    two of their numbers: there it is moved by one float32 towards the exact value, which lies on that side.
 
     Args:
         values: float64, any shape.
@@ -145,11 +144,12 @@ def rounded(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     dropped = FLOAT_FORMATS["float32"].precision - float_format(dtype).precision
     if dropped <= 0:
         return values.to(dtype)
-    nearest = values.to(torch.float32)
-    places = _doubtful(array_of(nearest.detach().view(torch.int32).reshape(-1)), dropped, float_format(dtype))
-    if places.numel():
-        nearest = nearest.contiguous()
-        nearest.view(-1)[places] = _to_odd_float32(values.reshape(-1)[places])
+    nearest = values.to(torch.float32).contiguous()
+    bits = array_of(nearest.detach().view(torch.int32).view(-1))
+    where = array_of(_doubtful(bits, dropped, float_format(dtype)))
+    if len(where):
+        size, near = (abs(array_of(side.detach().reshape(-1))[where]) for side in (values, nearest))
+        bits[where] += (size > near) * 1 - (size < near) * 1
     return nearest.to(dtype)
 
 
@@ -192,15 +192,6 @@ def ulp_of(values: torch.Tensor, number_format: FloatFormat) -> torch.Tensor:
     pattern = (exponent + (_SPACING_SHIFT + _FLOAT64_BIAS)) << _FLOAT64_MANTISSA_BITS
     spacing = pattern.view(torch.float64) * 2.0**-_SPACING_SHIFT
     return spacing.masked_fill_(~torch.isfinite(values), torch.nan)
-
-
-def _to_odd_float32(values: torch.Tensor) -> torch.Tensor:
-    """Round float64 to float32, inexact results to the neighbour with an odd last bit; NaN and infinities unchanged."""
-    nearest = values.to(torch.float32)
-    widened = nearest.to(torch.float64)
-    away = (widened.abs() > values.abs()).to(torch.int32)
-    inexact = (widened != values).to(torch.int32)
-    return ((nearest.view(torch.int32) - away) | inexact).view(torch.float32)
 
 
 def _doubtful(bits: Any, dropped: int, number_format: FloatFormat) -> torch.Tensor:
