@@ -1,14 +1,14 @@
 """First lines of a worker: run as a script by the user's interpreter, never imported by the control side.
 
 Decides where the worker finds opsdebug_ci and what happens to it when it hangs, crashes or loses its driver.
-Deliberately decides nothing about cases: it hands the two pipes to the worker's loop.
+Deliberately decides nothing about cases: it hands two pipes and a file to the worker's loop.
 
 The package is loaded from its place by path, before any finder is asked, so a directory or an editable install of the
 same name cannot take its place. `entry`, a directory that holds only opsdebug_ci, comes first on `sys.path` for the
 processes an operator spawns. The working directory follows only once our own imports are done, so that a `json.py`
 in it shadows nothing of ours; the user's code then finds its modules as under `python -m`.
 
-Usage: boot.py PACKAGE ENTRY REQUEST_FD REPLY_FD LIFELINE_FD
+Usage: boot.py PACKAGE ENTRY REQUEST_FD REPLY_FD LIFELINE_FD TRAIL_FD
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def die_with_driver(lifeline_fd: int) -> None:
     fcntl.fcntl(lifeline_fd, fcntl.F_SETFL, fcntl.fcntl(lifeline_fd, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-def main(package: str, entry: str, request_fd: int, reply_fd: int, lifeline_fd: int) -> None:
+def main(package: str, entry: str, request_fd: int, reply_fd: int, lifeline_fd: int, trail_fd: int) -> None:
     """Become a worker; returns when the request pipe ends."""
-    for fd in (request_fd, reply_fd, lifeline_fd):
+    for fd in (request_fd, reply_fd, lifeline_fd, trail_fd):
         os.set_inheritable(fd, False)
     die_with_driver(lifeline_fd)
     prepare_signals()
@@ -75,8 +75,8 @@ def main(package: str, entry: str, request_fd: int, reply_fd: int, lifeline_fd: 
     if not safe_path:
         sys.path.insert(1, os.getcwd())
     os.write(reply_fd, READY)
-    serve(request_fd, reply_fd)
+    serve(request_fd, reply_fd, trail_fd)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))
+    main(sys.argv[1], sys.argv[2], *(int(fd) for fd in sys.argv[3:]))

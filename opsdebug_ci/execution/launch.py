@@ -1,7 +1,7 @@
 """Starting worker processes in the user's interpreter.
 
-Decides what a worker inherits: three pipe ends, a scrubbed environment, /dev/null to read and a log file to write. It
-gets its own session, so that a terminal's Ctrl-C does not reach it and one signal reaches everything it spawned.
+Decides what a worker inherits: three pipe ends, a scrubbed environment, /dev/null to read, a log and a trail to write.
+It gets its own session, so that a terminal's Ctrl-C does not reach it and one signal reaches everything it spawned.
 Deliberately installs nothing into the interpreter, and does not speak the protocol.
 """
 
@@ -46,6 +46,9 @@ class WorkerProcess:
     log: Path
     """What it and its children print."""
 
+    trail: Path
+    """Its breadcrumbs, a line each. A file: nobody has to wake for one, and they are read only when it has died."""
+
     def kill(self) -> None:
         """Kill the whole process group; harmless when it is gone. Does not reap.
 
@@ -55,12 +58,13 @@ class WorkerProcess:
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def release(self) -> None:
-        """Kill, reap, close our ends and remove the log. For the owner, once, when nobody reads any more."""
+        """Kill, reap, close our ends and remove its files. For the owner, once, when nobody reads any more."""
         self.kill()
         self.process.wait()
         for fd in (self.request_fd, self.reply_fd, self.lifeline_fd):
             os.close(fd)
         self.log.unlink(missing_ok=True)
+        self.trail.unlink(missing_ok=True)
 
 
 @final
@@ -99,7 +103,7 @@ class Launcher:
             if self._closed:
                 raise WorkerError("the workers were stopped while a new one was being started")
             self._started += 1
-            worker = self._spawn(Path(self._temporary.name) / f"worker-{self._started}.log")
+            worker = self._spawn(Path(self._temporary.name) / f"worker-{self._started}")
             self._workers.append(worker)
             return worker
 
@@ -123,14 +127,15 @@ class Launcher:
             self._workers.pop().release()
         self._temporary.cleanup()
 
-    def _spawn(self, log: Path) -> WorkerProcess:
+    def _spawn(self, name: Path) -> WorkerProcess:
+        log, trail = name.with_suffix(".log"), name.with_suffix(".trail")
         request_read, request_write = os.pipe()
         reply_read, reply_write = os.pipe()
         lifeline_read, lifeline_write = os.pipe()
         theirs = (request_read, reply_write, lifeline_read)
         ours = (request_write, reply_read, lifeline_write)
         try:
-            process = self._popen(log, theirs)
+            process = self._popen(log, trail, theirs)
         except OSError as fault:
             for fd in ours:
                 os.close(fd)
@@ -144,12 +149,18 @@ class Launcher:
         os.set_blocking(request_write, False)
         os.set_blocking(reply_read, False)
         return WorkerProcess(
-            process=process, request_fd=request_write, reply_fd=reply_read, lifeline_fd=lifeline_write, log=log
+            process=process,
+            request_fd=request_write,
+            reply_fd=reply_read,
+            lifeline_fd=lifeline_write,
+            log=log,
+            trail=trail,
         )
 
-    def _popen(self, log: Path, fds: tuple[int, int, int]) -> subprocess.Popen[bytes]:
-        # Appending, so that the log can be truncated while the worker writes.
-        with log.open("ab", buffering=0) as output:
+    def _popen(self, log: Path, trail: Path, pipes: tuple[int, int, int]) -> subprocess.Popen[bytes]:
+        # Appending, so that both can be truncated while the worker writes.
+        with log.open("ab", buffering=0) as output, trail.open("ab", buffering=0) as crumbs:
+            fds = (*pipes, crumbs.fileno())
             return subprocess.Popen(  # noqa: S603 - the interpreter the user configured
                 [
                     self.python,

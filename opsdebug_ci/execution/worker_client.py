@@ -77,7 +77,6 @@ class WorkerClient:
         self._process = worker.process
         self._clock = clock
         self._channel = Channel(worker.request_fd, worker.reply_fd)
-        self._breadcrumb: Breadcrumb | None = None
 
     @property
     def alive(self) -> bool:
@@ -101,11 +100,11 @@ class WorkerClient:
             memory_bytes: what the request may add to the worker's resident memory; None: no limit.
         """
         os.truncate(self.worker.log, 0)
+        os.truncate(self.worker.trail, 0)
         self._channel.send(encode(request))
         return self._converse(expected, timeout_s, memory_bytes)
 
     def _converse(self, expected: type[Answer], timeout_s: float, memory_bytes: int | None = None) -> Answer | Death:
-        self._breadcrumb = None
         watch = _Watch(
             timeout_s=timeout_s,
             deadline=self._clock() + timeout_s,
@@ -129,17 +128,12 @@ class WorkerClient:
             return self._end(Ending.PROTOCOL, f"stopped because {nonsense.message}")
 
     def _next_message(self, expected: type[Answer]) -> Answer | None:
-        """The answer, when it is among the complete lines; breadcrumbs are remembered on the way."""
+        """The answer, once its line is complete."""
         line = self._channel.next_line()
-        while line is not None:
-            message = read_reply(line)
-            if isinstance(message, expected):
-                return message
-            if not isinstance(message, Breadcrumb):
-                raise WorkerError(f"it answered with `{type(message).__name__}`; wanted `{expected.__name__}`")
-            self._breadcrumb = message
-            line = self._channel.next_line()
-        return None
+        message = None if line is None else read_reply(line)
+        if message is None or isinstance(message, expected):
+            return message
+        raise WorkerError(f"it answered with `{type(message).__name__}`; wanted `{expected.__name__}`")
 
     def _look(self, watch: _Watch) -> Death | None:
         """Wait for news for one interval; the death, if the worker died or has to."""
@@ -184,12 +178,20 @@ class WorkerClient:
         return Death(
             ending=ending,
             how=how,
-            breadcrumb=self._breadcrumb,
+            breadcrumb=self._breadcrumb(),
             signal=signal_name(-code) if code < 0 else None,
             exit_code=code if code >= 0 else None,
             log_tail=log_tail(log, LOG_TAIL),
             frames=halted_frames(log) if ending is Ending.TIMEOUT else last_frames(log),
         )
+
+    def _breadcrumb(self) -> Breadcrumb | None:
+        """The last whole one of this request; None when there is none, or the operator wrote over it."""
+        whole = self.worker.trail.read_bytes().split(b"\n")[:-1]
+        with contextlib.suppress(WorkerError):
+            message = read_reply(whole[-1]) if whole else None
+            return message if isinstance(message, Breadcrumb) else None
+        return None
 
     def _print_traceback(self) -> None:
         """Have the worker write to its log where it hangs (boot.prepare_signals)."""

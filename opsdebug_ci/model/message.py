@@ -328,4 +328,4 @@ Reply = Union[
     Calibration,
     Machine,
 ]
-"""Worker to control side; a request is answered by any number of breadcrumbs and then one of the others."""
+"""Worker to control side; a request is answered by one that is no breadcrumb: those are left on the way, in a file."""

@@ -1,4 +1,4 @@
-"""The worker's loop: one request per line in, breadcrumbs and one reply out.
+"""The worker's loop: one request per line in, one reply out, and breadcrumbs on a trail.
 
 Decides nothing about operators. A broken invariant of ours becomes an observation `worker_broken`, so that one case
 cannot end the run; everything that kills the process is the control side's to notice.
@@ -71,9 +71,9 @@ REQUESTS = (
 """Everything that can be asked."""
 
 
-def serve(request_fd: int, reply_fd: int) -> None:
-    """Answer requests until the control side closes its end."""
-    session = _Session(reply_fd)
+def serve(request_fd: int, reply_fd: int, trail_fd: int) -> None:
+    """Answer requests until the control side closes its end; `trail_fd` is a file that breadcrumbs are appended to."""
+    session = _Session(reply_fd, trail_fd)
     with open(request_fd, encoding="utf-8") as requests:
         for line in requests:
             session.answer(decode(line, *REQUESTS))
@@ -82,8 +82,9 @@ def serve(request_fd: int, reply_fd: int) -> None:
 class _Session:
     """What one worker process remembers: the operators it has found."""
 
-    def __init__(self, reply_fd: int) -> None:
+    def __init__(self, reply_fd: int, trail_fd: int) -> None:
         self._reply_fd = reply_fd
+        self._trail_fd = trail_fd
         self._operators: dict[str, Operator] = {}
         self._timed = TimedCases()
 
@@ -95,7 +96,7 @@ class _Session:
         elif isinstance(request, Identify):
             self._send(identify())
         elif isinstance(request, (TimeCase, ProfileCase)):
-            self._send(Breadcrumb(phase=Phase.FUNCTION))
+            self._leave(Breadcrumb(phase=Phase.FUNCTION))
             self._send(self._timing(request))
         else:
             self._look_into(request)
@@ -103,23 +104,23 @@ class _Session:
     def _look_into(self, request: object) -> None:
         """Answer what is asked about the values of a case."""
         if isinstance(request, RunCase):
-            self._send(self._of_case(request.case, lambda operator: run_case(operator, request, self._send)))
+            self._send(self._of_case(request.case, lambda operator: run_case(operator, request, self._leave)))
         elif isinstance(request, ExplainCases):
-            causes = self._of_case(request.case, lambda operator: explain_cases(operator, request, self._send))
+            causes = self._of_case(request.case, lambda operator: explain_cases(operator, request, self._leave))
             unsaid = CasesExplained(case_id=request.case.id, found=())
             self._send(causes if isinstance(causes, CasesExplained) else unsaid)
         elif isinstance(request, AttributeCase):
-            found = self._of_case(request.case, lambda operator: attribute(operator, request, self._send))
+            found = self._of_case(request.case, lambda operator: attribute(operator, request, self._leave))
             self._send(found if isinstance(found, Attribution) else _unread(request.case, found))
         elif isinstance(request, TraceCase):
-            told = self._of_case(request.case, lambda operator: trace(operator, request, self._send))
+            told = self._of_case(request.case, lambda operator: trace(operator, request, self._leave))
             self._send(told if isinstance(told, CaseTrace) else _untraced(request.case, told))
         elif isinstance(request, KeepInputs):
-            self._send(Breadcrumb(phase=Phase.INPUTS))
+            self._leave(Breadcrumb(phase=Phase.INPUTS))
             kept = self._of_case(request.case, lambda operator: keep_inputs(operator, request))
             self._send(kept if isinstance(kept, KeptInputs) else _unkept(request.case, kept))
         elif isinstance(request, PageCase):
-            spared = self._of_case(request.case, lambda operator: keep_pages(operator, request, self._send))
+            spared = self._of_case(request.case, lambda operator: keep_pages(operator, request, self._leave))
             self._send(spared if isinstance(spared, PagesKept) else _unwatched(request.case, spared))
 
     def _timing(self, request: TimeCase | ProfileCase) -> CaseTimed | CaseProfile:
@@ -136,7 +137,7 @@ class _Session:
         return CaseProfile(case_id=case.id, operator=None, reason=told.reason)
 
     def _describe(self, request: Describe) -> Reply:
-        self._send(Breadcrumb(phase=Phase.DISCOVER))
+        self._leave(Breadcrumb(phase=Phase.DISCOVER))
         root = Path(request.root).resolve()
         discovery = discover(request.modules, root)
         self._operators |= {item.operator.name: item.operator for item in discovery.found}
@@ -159,9 +160,16 @@ class _Session:
             return Calibration(device=request.device, probes=())
 
     def _send(self, reply: Reply | Machine) -> None:
-        data = (encode(reply) + "\n").encode()
-        while data:
-            data = data[os.write(self._reply_fd, data) :]
+        _write(self._reply_fd, reply)
+
+    def _leave(self, crumb: Breadcrumb) -> None:
+        _write(self._trail_fd, crumb)
+
+
+def _write(fd: int, message: Reply) -> None:
+    data = (encode(message) + "\n").encode()
+    while data:
+        data = data[os.write(fd, data) :]
 
 
 def _broken(case: Case, reason: str) -> Observation:

@@ -138,7 +138,7 @@ ODD_REPLIES = {
 
 
 class Pipe:
-    """The reply pipe."""
+    """The reply pipe, or the trail."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -151,12 +151,12 @@ class Pipe:
             data = data[os.write(self.fd, data) :]
 
 
-def run(pipe: Pipe, request: RunCase) -> None:
+def run(pipe: Pipe, trail: Pipe, request: RunCase) -> None:
     case = request.case
     phase, _, name = case.operator.rpartition(":")
     if name == "loop_exception":
         raise ValueError("the loop itself broke")
-    pipe.say(Breadcrumb(phase=Phase(phase or "function"), detail="torch" if phase == "reference" else None))
+    trail.say(Breadcrumb(phase=Phase(phase or "function"), detail="torch" if phase == "reference" else None))
     if name in ODD_REPLIES:
         pipe.write(ODD_REPLIES[name])
         return
@@ -180,9 +180,9 @@ def run(pipe: Pipe, request: RunCase) -> None:
         leave()
 
 
-def describe(pipe: Pipe, request: Describe) -> None:
+def describe(pipe: Pipe, trail: Pipe, request: Describe) -> None:
     for module in request.modules:
-        pipe.say(Breadcrumb(phase=Phase.DISCOVER, detail=module))
+        trail.say(Breadcrumb(phase=Phase.DISCOVER, detail=module))
         if module in ACTS:
             ACTS[module]()
         if module.startswith("once:"):  # kills every process but the first that loads it
@@ -230,15 +230,15 @@ def machine() -> Machine:
     )
 
 
-def serve(request_fd: int, reply_fd: int) -> None:
-    pipe = Pipe(reply_fd)
+def serve(request_fd: int, reply_fd: int, trail_fd: int) -> None:
+    pipe, trail = Pipe(reply_fd), Pipe(trail_fd)
     with open(request_fd) as requests:
         for line in requests:
             request = decode(line, Describe, RunCase, Calibrate, Identify)
             if isinstance(request, Describe):
-                describe(pipe, request)
+                describe(pipe, trail, request)
             elif isinstance(request, RunCase):
-                run(pipe, request)
+                run(pipe, trail, request)
             elif isinstance(request, Identify):
                 pipe.say(machine())
             elif request.device == "broken":

@@ -77,7 +77,7 @@ def test_only_the_pipes_are_inherited(make_pool: MakePool, tmp_path: Path) -> No
         pool.describe(["ops"], tmp_path)
         seen = observe(pool, "descriptors")["descriptors"].reason
     assert seen is not None
-    assert len(seen.split(",")) == 3 + 3 + 1  # standard streams, three pipe ends, and the listing itself
+    assert len(seen.split(",")) == 3 + 3 + 1 + 1  # standard streams, three pipe ends, the trail, and the listing itself
 
 
 def test_the_workers_path_holds_our_package_alone_then_the_users_directory(make_pool: MakePool, tmp_path: Path) -> None:

@@ -49,32 +49,35 @@ def _(x):
     return 2 * x
 """
 
-SCRIPT = "import sys; from opsdebug_ci.worker.process import serve; serve(int(sys.argv[1]), int(sys.argv[2]))"
+SCRIPT = "import sys; from opsdebug_ci.worker.process import serve; serve(*map(int, sys.argv[1:]))"
 
 
 class Worker:
-    """A worker with its two pipes."""
+    """A worker with its two pipes and its trail."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         request_read, self._requests = os.pipe()
         self._replies, reply_write = os.pipe()
+        self._trail = root / "trail"
+        trail_fd = os.open(self._trail, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(request_read), str(reply_write)],
-            pass_fds=(request_read, reply_write),
+            [sys.executable, "-c", SCRIPT, *map(str, (request_read, reply_write, trail_fd))],
+            pass_fds=(request_read, reply_write, trail_fd),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
         os.close(request_read)
         os.close(reply_write)
+        os.close(trail_fd)
         self._lines = open(self._replies, "rb")  # noqa: SIM115 - closed with the worker
 
     def ask(self, request: object) -> tuple[list[Breadcrumb], Reply]:
         os.write(self._requests, (encode(request) + "\n").encode())
-        crumbs: list[Breadcrumb] = []
-        while isinstance(reply := read_reply(self._lines.readline()), Breadcrumb):
-            crumbs.append(reply)
-        return crumbs, reply
+        reply = read_reply(self._lines.readline())
+        crumbs = [read_reply(line) for line in self._trail.read_bytes().splitlines()]
+        os.truncate(self._trail, 0)
+        return [crumb for crumb in crumbs if isinstance(crumb, Breadcrumb)], reply
 
     def close(self) -> tuple[int, str]:
         """End its requests; exit status and what it printed."""
