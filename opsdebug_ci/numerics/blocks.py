@@ -13,6 +13,8 @@ from typing import TypeVar
 
 import torch
 
+from opsdebug_ci.numerics.places import indices_of
+
 BLOCK = 3 << 16
 """Elements of a block on a processor: 1.5 MiB as float64, a handful of which stay in a cache; in shorter ones threads
 hand the interpreter's lock to each other more often."""
@@ -86,7 +88,7 @@ class Blocks:
 
     def sample(self, positions: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """The elements of every side at flat `positions`, int64, in the order of the blocks."""
-        index = tuple(_unravelled(positions, tuple(self._sides[0].shape)))
+        index = indices_of(positions, self._sides[0].shape)
         return tuple(side[index] for side in self._sides)
 
     @property
@@ -96,7 +98,7 @@ class Blocks:
 
     def _reordered(self, positions: torch.Tensor) -> torch.Tensor:
         order = self._order or ()
-        index = _unravelled(positions, tuple(self._shape[axis] for axis in order))
+        index = indices_of(positions, [self._shape[axis] for axis in order])
         strides = [math.prod(self._shape[axis + 1 :]) for axis in order]
         return sum((part * stride for part, stride in zip(index, strides, strict=True)), torch.zeros_like(positions))
 
@@ -126,15 +128,6 @@ def _memory_order(sides: tuple[torch.Tensor, ...]) -> tuple[int, ...] | None:
         return None
     order = tuple(sorted(range(sides[0].ndim), key=sides[0].stride, reverse=True))
     return order if all(side.permute(order).is_contiguous() for side in sides) else None
-
-
-def _unravelled(positions: torch.Tensor, shape: tuple[int, ...]) -> list[torch.Tensor]:
-    """The index of each position, axis by axis; torch.unravel_index loads some five hundred modules first."""
-    index: list[torch.Tensor] = []
-    for size in reversed(shape):
-        index.insert(0, positions % size)
-        positions = torch.div(positions, size, rounding_mode="floor")
-    return index
 
 
 def _cuts(shape: tuple[int, ...], length: int) -> Iterator[tuple[int, _Index]]:

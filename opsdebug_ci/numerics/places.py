@@ -6,6 +6,7 @@ fast as torch's and whose search skips what is False; elsewhere torch. Deliberat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,3 +32,12 @@ def places_of(mask: Any) -> torch.Tensor:
 def count_of(mask: Any) -> int:
     """How many elements of such a mask are True."""
     return int(torch.count_nonzero(mask)) if isinstance(mask, torch.Tensor) else int(np.count_nonzero(mask))
+
+
+def indices_of(positions: torch.Tensor, shape: Sequence[int]) -> tuple[torch.Tensor, ...]:
+    """The index, axis by axis, of each flat C-order position, int64: torch.unravel_index loads five hundred modules."""
+    index: list[torch.Tensor] = []
+    for size in reversed(shape):
+        index.insert(0, positions % size)
+        positions = torch.div(positions, size, rounding_mode="floor")
+    return tuple(index)

@@ -21,6 +21,7 @@ from opsdebug_ci.inputs.aimed_families import COARSE_STEP
 from opsdebug_ci.model.argument import TensorArgument
 from opsdebug_ci.model.vocabulary import ReferenceKind, ValueDomain
 from opsdebug_ci.numerics.lifting import call_lifted, widen
+from opsdebug_ci.numerics.places import indices_of
 from opsdebug_ci.operators import Operator, positional_outputs
 from opsdebug_ci.worker.isolation import isolated
 
@@ -201,7 +202,7 @@ def place_range_ends(operator: Operator, made: Mapping[str, Any], stream: Stream
         places, order = order[: ends.numel()], order[ends.numel() :]
         for other, tensor in tensors.items():
             held = ends[: places.numel()] if other == name else torch.ones(places.numel(), dtype=tensor.dtype)
-            tensor[torch.unravel_index(places, shape)] = held
+            tensor[indices_of(places, shape)] = held
 
 
 def _spread(low: int, high: int, count: int) -> Codes:

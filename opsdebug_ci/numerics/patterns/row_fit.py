@@ -13,6 +13,7 @@ import torch
 from opsdebug_ci.numerics.failure import Failure
 from opsdebug_ci.numerics.formats import float_format
 from opsdebug_ci.numerics.patterns.sample import aligned
+from opsdebug_ci.numerics.places import indices_of
 
 MOST = 1 << 16
 """About as many elements are fitted, in evenly spaced rows."""
@@ -95,7 +96,7 @@ def fitted_rows(failure: Failure) -> RowFit | None:
 
 def gathered(value: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """Elements of a tensor shaped like the output at rows x length flat positions, float64; nothing else is copied."""
-    index = torch.unravel_index(places, value.shape)
+    index = indices_of(places, value.shape)
     return value.detach()[index].double()
 
 
@@ -146,7 +147,7 @@ def _fit(failure: Failure, view: _View) -> RowFit | None:
     places = view.of(torch.arange(bad.numel(), device=bad.device).reshape(failure.bad.shape))
 
     def chosen(which: torch.Tensor) -> torch.Tensor:
-        return places[torch.unravel_index(which, heads)].reshape(len(which), length)
+        return places[indices_of(which, heads)].reshape(len(which), length)
 
     trial = chosen(wrong.topk(min(TRIED, rows)).indices)[:, :: max(1, length * TRIED // MOST)]
     if _explained(failure, trial) is None:

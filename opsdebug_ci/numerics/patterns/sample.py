@@ -13,6 +13,7 @@ import torch
 from opsdebug_ci.model.finding import EvidenceValue
 from opsdebug_ci.model.vocabulary import Kind
 from opsdebug_ci.numerics.failure import Failure
+from opsdebug_ci.numerics.places import indices_of
 
 MOST = 1 << 14
 """Elements a rule looks at; the shares it computes are then known to 0.4 % (binomial standard deviation at a half)."""
@@ -103,7 +104,7 @@ def aligned(failure: Failure) -> dict[str, torch.Tensor]:
 
 def aligned_at(failure: Failure, places: torch.Tensor) -> dict[str, torch.Tensor]:
     """`aligned`, gathered at flat positions as float64."""
-    index = torch.unravel_index(places, failure.actual.shape) if failure.actual.ndim else ()
+    index = indices_of(places, failure.actual.shape) if failure.actual.ndim else ()
     return {
         name: (value[index] if index else value.reshape(1)[places]).double() for name, value in aligned(failure).items()
     }
