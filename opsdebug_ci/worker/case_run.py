@@ -275,16 +275,17 @@ class _CaseRun:
         if self.witness is not None:
             self.witness(self.arguments, compared)
         if self.exhibits is not None and structure is None:
-            self.exhibits.append(self._exhibit(observation, [each for _, each in examined if each], launch))
+            shown = [each for _, each in examined if each]
+            self.exhibits.append(self._exhibit(observation, shown, launch, answers))
         doubt = self._doubt(observation, launch)
         if doubt is not None:
             return replace(observation, outputs=(), structure=None, refusal=Refusal.REFERENCE, reason=doubt)
         if not self.explaining or (caught is not None and launch.outputs is caught.odd):
             return observation  # what shows once in many launches is not there to be probed
         if structure is None and not launch.careful and is_everyday(self.request.case):
-            observation = self._with_properties(observation, launch, reference_ns)
+            observation = self._with_properties(observation, launch, answers, reference_ns)
         failures = [failure for _, failure in examined if failure is not None]
-        return self._explained(observation, failures, launch) if failures else observation
+        return self._explained(observation, failures, launch, answers) if failures else observation
 
     def _examined(self, output: ComparedOutput) -> tuple[OutputReading, Failure | None]:
         shown = self.exhibits is not None
@@ -300,36 +301,43 @@ class _CaseRun:
         torn = any(output.disputed or (output.confidence is Confidence.LOW and output.votes) for output in outputs)
         return "the references disagree about inputs without elements" if torn else None
 
-    def _with_properties(self, observation: Observation, launch: LaunchReading, reference_ns: int) -> Observation:
+    def _with_properties(
+        self, observation: Observation, launch: LaunchReading, answers: ReferenceAnswers, reference_ns: int
+    ) -> Observation:
         self.trail(Breadcrumb(phase=Phase.FUNCTION, detail="properties", observation=observation))
-        found = readings(self._scene(launch, Budget(PROPERTIES_S)), launch, reference_ns)
+        found = readings(self._scene(launch, answers, Budget(PROPERTIES_S)), launch, reference_ns)
         spent = observation.durations
         total_ns = time.perf_counter_ns() - self.started_ns
         durations = None if spent is None else replace(spent, total_ns=total_ns)
         return replace(observation, properties=found, durations=durations)
 
-    def _explained(self, observation: Observation, failures: list[Failure], launch: LaunchReading) -> Observation:
+    def _explained(
+        self, observation: Observation, failures: list[Failure], launch: LaunchReading, answers: ReferenceAnswers
+    ) -> Observation:
         if not self.request.causes:
             return observation
         self.trail(Breadcrumb(phase=Phase.PROBE, observation=observation))
-        found = investigate([self._exhibit(observation, failures, launch)])[observation.case_id]
+        found = investigate([self._exhibit(observation, failures, launch, answers)])[observation.case_id]
         mismatches = found.mismatches or observation.repeat_mismatches
         return replace(observation, clues=found.clues, origin=found.origin, repeat_mismatches=mismatches)
 
-    def _exhibit(self, observation: Observation, failures: Sequence[Failure], launch: LaunchReading) -> Exhibit:
+    def _exhibit(
+        self, observation: Observation, failures: Sequence[Failure], launch: LaunchReading, answers: ReferenceAnswers
+    ) -> Exhibit:
         return Exhibit(
             case=self.request.case,
             observation=observation,
             failures=tuple(failures),
-            scene=self._scene(launch, Budget(WHOLE_S)),
+            scene=self._scene(launch, answers, Budget(WHOLE_S)),
         )
 
-    def _scene(self, launch: LaunchReading, budget: Budget) -> Scene:
+    def _scene(self, launch: LaunchReading, answers: ReferenceAnswers, budget: Budget) -> Scene:
         return Scene(
             operator=self.operator,
             case=self.request.case,
             arguments=self.arguments,
             outputs=launch.outputs,
+            precise=answers.outputs.get(ReferenceKind.PRECISE),
             verify=self._verify,
             judge=partial(self._judge, launch),
             budget=budget,

@@ -117,6 +117,7 @@ class _Plan:
             unwritten=self._unwritten,
             from_scratch=self._from_scratch,
             careful=self._launcher.careful,
+            drew=self._launcher.drew,
             duration_ns=self._launcher.duration_ns,
             quickest_ns=self._launcher.quickest_ns,
         )

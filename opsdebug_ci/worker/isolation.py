@@ -67,6 +67,16 @@ def _seed(seed: int) -> None:
         torch.default_generator.manual_seed(seed)  # all there is; manual_seed asks every backend, for 100 us
 
 
+def generator_positions() -> tuple[object, ...]:
+    """Where every generator user code may draw from stands: equal ones say that nothing was drawn."""
+    legacy = np.random.get_state(legacy=False)
+    numpy_state = legacy["state"]
+    devices = [torch.default_generator.get_state().numpy().tobytes()]
+    if torch.cuda.is_available():
+        devices += [state.numpy().tobytes() for state in torch.cuda.get_rng_state_all()]
+    return random.getstate(), numpy_state["pos"], numpy_state["key"].tobytes(), tuple(devices)
+
+
 def _flushes_subnormals() -> bool:
     return _SUBNORMAL * _SCALE == 0.0
 

@@ -84,6 +84,9 @@ class LaunchReading:
     careful: bool
     """The operator writes beside its own memory, so that no launch may go unwatched."""
 
+    drew: bool
+    """The operator moved a random generator."""
+
     duration_ns: int
     """Time inside the operator, all launches."""
 

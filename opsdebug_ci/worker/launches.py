@@ -33,7 +33,7 @@ from opsdebug_ci.guard import (
 )
 from opsdebug_ci.operators import Arguments, Operator, limit_met, named_outputs, written_leaves, written_names
 from opsdebug_ci.trace.interception import launches_through
-from opsdebug_ci.worker.isolation import isolated
+from opsdebug_ci.worker.isolation import generator_positions, isolated
 from opsdebug_ci.worker.launch_reading import Conditions, Launch, Outputs
 
 
@@ -76,6 +76,8 @@ class Launcher:
         """It writes beside its own memory, so that no launch may go unwatched."""
         self.note: str | None = None
         """Why it bears less."""
+        self.drew = False
+        """Its first launch left a random generator elsewhere."""
         self.launches = 0
         """How many were made."""
         self.duration_ns = 0
@@ -138,8 +140,10 @@ class Launcher:
         laid.remember()
         with contextlib.ExitStack() as around:
             around.enter_context(isolated(self._seed))
+            untouched = None if self.launches else generator_positions()
             memory, locator = self._watch(laid, conditions, watching, locating, around)
             returned = self._timed(arguments)
+            self.drew |= untouched is not None and generator_positions() != untouched
         outputs = self._named(returned, arguments)
         located = None if locator is None else locator.found
         writes = laid.changes(self.grounds.places, located)

@@ -6,7 +6,7 @@ Decides how probes run: on copies, isolated, within one budget of time. Delibera
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -53,6 +53,9 @@ class Scene:
 
     outputs: Outputs
     """What it returned, by name."""
+
+    precise: Sequence[torch.Tensor] | None
+    """What the `precise` reference says, in contract order; None: it did not answer."""
 
     verify: Verify
     """Runs a case without looking for causes."""

@@ -8,14 +8,10 @@ draws too, and about generators of the operator's own.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 
-import numpy as np
-import torch
-
 from opsdebug_ci.model.property import Property, PropertyReading
-from opsdebug_ci.worker.isolation import isolated
+from opsdebug_ci.worker.isolation import generator_positions, isolated
 from opsdebug_ci.worker.launch_reading import LaunchReading, differing
 from opsdebug_ci.worker.probes.budget import Budget
 from opsdebug_ci.worker.probes.scene import Scene
@@ -28,15 +24,15 @@ SEEDS_S = 0.5
 
 
 def other_seeds(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading]:
-    """Two launches; where the operator draws and its reference does not, SEEDS more, until bits differ."""
-    if not scene.operator.contract.deterministic or launch.repeat_mismatches:
+    """Where the operator draws and its reference does not, SEEDS more launches and one, until bits differ."""
+    if not (scene.operator.contract.deterministic and launch.drew) or launch.repeat_mismatches:
         return
     with isolated(scene.case.seed):
-        untouched = _positions()
-    first = scene.launch(scene.arguments, watched=True)
-    if first is None or _positions() == untouched:
+        untouched = generator_positions()
+    if scene.reference(scene.arguments) is None or generator_positions() != untouched:
         return
-    if scene.reference(scene.arguments) is None or _positions() != untouched:
+    first = scene.launch(scene.arguments, watched=True)
+    if first is None:
         return
     compared = sum(output.numel() for output in first.values())
     budget = Budget(SEEDS_S, scene.budget)
@@ -54,12 +50,3 @@ def other_seeds(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading
             return
     yield PropertyReading(property=Property.OTHER_SEEDS, compared=compared, broken=0, evidence={})
 
-
-def _positions() -> tuple[object, ...]:
-    """Where every generator stands."""
-    legacy = np.random.get_state(legacy=False)
-    numpy_state = legacy["state"]
-    devices = [torch.default_generator.get_state().numpy().tobytes()]
-    if torch.cuda.is_available():
-        devices += [state.numpy().tobytes() for state in torch.cuda.get_rng_state_all()]
-    return random.getstate(), numpy_state["pos"], numpy_state["key"].tobytes(), tuple(devices)

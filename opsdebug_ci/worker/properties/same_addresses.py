@@ -68,16 +68,16 @@ def _trial(scene: Scene) -> _Trial | None:
         return None
     if ReferenceKind.TORCH not in scene.operator.references or others.names != scene.arguments.names:
         return None
-    own, expected = _answers(scene, scene.arguments), _answers(scene, others)
+    own = _by_name(scene, scene.precise or scene.reference(scene.arguments))
+    expected = None if own is None else _by_name(scene, scene.reference(others))
     elsewhere = None if own is None or expected is None else scene.launch(others)
     if own is None or expected is None or elsewhere is None:
         return None  # outside the domain, or broken in a way that the case of that seed shows
     return _Trial(scene=scene, others=others, own=own, expected=expected, elsewhere=elsewhere)
 
 
-def _answers(scene: Scene, arguments: Arguments) -> Outputs | None:
-    """What the reference says of `arguments` in float64, by name of the output; None: nothing, or too little."""
-    answers = scene.reference(arguments)
+def _by_name(scene: Scene, answers: Sequence[torch.Tensor] | None) -> Outputs | None:
+    """What the reference says, by name of the output; None: nothing, or too little."""
     if answers is None or len(answers) != len(scene.outputs):
         return None
     return dict(zip(scene.outputs, answers, strict=True))
