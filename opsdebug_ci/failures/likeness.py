@@ -53,13 +53,15 @@ def same_bytes(first: Bunch, second: Bunch) -> str:
 
 
 def same_values(first: Bunch, second: Bunch) -> str:
-    """Wrong values that one hypothesis explains, tested on both; or that nothing does, which are one finding."""
+    """Wrong values that one hypothesis explains, tested on both; or that none does, which are one finding: a cause read
+    off one case, beside others that have none, is what the same fault looks like there."""
     mine, other = first.identity, second.identity
     if first.hypothesis and first.hypothesis == second.hypothesis:
         return EXPLAINED
     if not {mine.kind, other.kind} <= set(VALUES):
         return ""
-    if mine.kind == other.kind and unnamed(mine) and unnamed(other):
+    untested = not first.hypothesis and not second.hypothesis
+    if mine.kind == other.kind and untested and (unnamed(mine) or unnamed(other)):
         return UNEXPLAINED
     return f"{_spot(first)}, same cause in {_dtypes(first, second)}" if _same_cause(first, second) else ""
 

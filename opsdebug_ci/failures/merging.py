@@ -146,11 +146,13 @@ def _told(bunch: Bunch, why: str) -> str:
 
 
 def _precedence(bunch: Bunch, symptoms: set[str]) -> tuple[object, ...]:
-    """A cause before its symptoms, what is named and placed before what is not; never by counts, which vary."""
+    """A cause before its symptoms, what was tested before what is open, and that before what one case alone suggests;
+    never by counts, which vary."""
     found = bunch.identity
     return (
         bunch.fingerprint in symptoms,
         found.kind in SPECIAL,
+        not bunch.hypothesis and not unnamed(found),
         unnamed(found),
         not found.node,
         not found.frames,

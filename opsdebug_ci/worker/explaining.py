@@ -1,7 +1,7 @@
 """The causes of an operator's failures, sought after its cases were judged.
 
 Decides which of the failing cases are run again for it: TESTED of them, in turn of every dtype and family, the smallest
-first. What explains nearly all of those is said of the others too.
+first. What explains most of those is said of the others too.
 """
 
 from __future__ import annotations
@@ -28,14 +28,12 @@ TESTED = 24
 MOST_ELEMENTS = 1 << 24
 """Elements of all outputs that are held at once: about 1 GB of them, their references and bounds."""
 
-MOST = 0.9
-"""Share of the tested cases that must be explained for one explanation to be said of the others too."""
-
-LEADING = 0.7
-"""Share of them that this one must explain: the rest may be what the same fault looks like in odd sizes."""
-
 HALF = 0.5
-"""Share of the tested cases from which what explains them is said, less surely, of odd ones that nothing explains."""
+"""Share of the tested cases from which what explains them is said of the others, and, less surely, of odd ones that
+nothing explains."""
+
+FEW = 0.1
+"""Share of the tested cases that are the last few."""
 
 IN_PART = 0.6
 """Confidence where it does not explain a case of unusual values in full."""
@@ -78,30 +76,31 @@ def _in_turn(cases: list[Case]) -> list[Case]:
 
 
 def _with_others(failing: list[Case], told: dict[str, Explanation]) -> Iterator[CauseFound]:
-    """What was found out, and of cases that were not tested what explains nearly all of those that were. Less sure, of
-    cases with unusual values or few elements that nothing explains in full, what explains most of the others."""
-    leading, usual = (_leading(list(told.values()), *shares) for shares in ((LEADING, MOST), (HALF, HALF)))
+    """What was found out, and of cases that were not tested what explains most of those that were. Less sure, the same
+    of cases that nothing explains in full: of those with unusual values or few elements, and of the last few."""
+    leading = _leading(list(told.values()))
+    unexplained = sum(not each.clues for each in told.values() if each.is_plain)
+    few = unexplained <= FEW * len(told)
     for case in failing:
         mine = told.get(case.id)
         if mine is None and leading:
             yield CauseFound(case_id=case.id, clues=leading, origin=None, mismatches=0)
         elif mine is not None:
             clues = mine.clues
-            if usual and not mine.is_plain and not clues and not mine.mismatches:
+            if leading and (few or not mine.is_plain) and not clues and not mine.mismatches:
                 clues = tuple(
-                    replace(clue, confidence=IN_PART, statement=f"{clue.statement}{NOT_ALL}") for clue in usual
+                    replace(clue, confidence=IN_PART, statement=f"{clue.statement}{NOT_ALL}") for clue in leading
                 )
             yield CauseFound(case_id=case.id, clues=clues, origin=mine.origin, mismatches=mine.mismatches)
 
 
-def _leading(told: list[Explanation], most: float, together: float) -> tuple[Clue, ...]:
-    """Clues of the hypothesis that explains `most` of these cases, as told of one, where all that are explained are
-    `together` as many; none where none does."""
+def _leading(told: list[Explanation]) -> tuple[Clue, ...]:
+    """Clues of the hypothesis that explains most of these cases, as told of one; none where none does."""
     plain = [each for each in told if each.is_plain] or told
     named = Counter(each.clues[0].evidence.get("hypothesis") for each in plain if each.clues)
     named.pop(None, None)
     key, count = next(iter(named.most_common(1)), (None, 0))
-    if key is None or count < most * len(plain) or named.total() < together * len(plain):
+    if key is None or count < HALF * len(plain):
         return ()
     model = next(each for each in told if each.clues and each.clues[0].evidence.get("hypothesis") == key)
     return tuple(clue for clue in model.clues if clue.evidence.get("hypothesis") == key)

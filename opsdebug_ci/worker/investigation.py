@@ -80,8 +80,9 @@ MOST = 0.9
 LEADING = 0.4
 """Share of the failing cases from which a hypothesis is asked at length about the others."""
 
-FEWEST = 0.2
-"""Share of the unexplained cases that an explanation must have: one for each case explains none."""
+MAJORITY = 0.5
+"""Share of the cases left unexplained that a hypothesis must explain more than: of some hundred hypotheses one fits a
+few cases by chance, while a fault of its own makes most of what is left: of the plain ones, and half as much of all."""
 
 REFUTED = 0.3
 """What the confidence in a hypothesis is multiplied with that would have shown in cases that pass."""
@@ -355,14 +356,15 @@ class _Search:
 
     def _chosen(self) -> list[tuple[_Tested, list[str]]]:
         """Hypotheses that explain most, each with the cases that none before it explains."""
-        chosen = []
+        chosen: list[tuple[_Tested, list[str]]] = []
         left = list(self._failing)
         able = [each for each in self._tested if not each.hypothesis.counts_bits or each.bits >= LEAST_BITS]
         while left and able:
-            best = max(able, key=lambda each: (each.worth(left), each.bits))
+            best = max(able, key=lambda each: (each.worth(left), -each.shown, each.bits))
             mine = [case for case in left if case in best.clues]
             plain = [case for case in left if self._failing[case].is_plain] or left
-            if not mine or (len(plain) > 1 and len({*mine, *plain}) > len(mine) + (1 - FEWEST) * len(plain)):
+            few = len(mine) < (1 - MOST if chosen else MAJORITY / 2) * len(left)
+            if not mine or few or len(set(plain) - set(mine)) > (1 - MAJORITY) * len(plain):
                 break
             chosen.append((best, mine))
             left = [case for case in left if case not in best.clues]

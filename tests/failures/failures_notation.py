@@ -71,13 +71,20 @@ def unwritten(**axes: object) -> Judgement:
 
 
 def wrong(
-    cause: str | None = None, name: str = "out0", box: str = "0..3 0..24", rejected: int = 5, **axes: object
+    cause: str | None = None,
+    name: str = "out0",
+    box: str = "0..3 0..24",
+    rejected: int = 5,
+    hypothesis: str = "",
+    **axes: object,
 ) -> Judgement:
-    """Wrong values; `cause` as a clue names it, None: it could not be named. `box` holds the bad elements."""
+    """Wrong values; `cause` as a clue names it, None: it could not be named; of what was tested, if it was. `box` holds
+    the bad elements."""
     spans = [tuple(map(int, word.split(".."))) for word in box.split()]
     region = tuple(Span(first=first, last=last) for first, last in spans)
     reading = replace(output(name, rejected=rejected), bad_region=region)
     clue = Clue(rule="r", cause=Cause(cause or "unknown"), confidence=0.9, output=name, statement="so", evidence={})
+    clue = replace(clue, evidence={"hypothesis": hypothesis}) if hypothesis else clue
     return judged(ran(reading, clues=() if cause is None else (clue,)), **axes)
 
 

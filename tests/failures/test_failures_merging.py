@@ -89,6 +89,14 @@ SAME_RULE = {
         [*over(RAGGED, wrong), *over(ALIGNED, wrong, dtype="float16"), *passing()],
         [*over(RAGGED, wrong), *over(ALIGNED, nan, dtype="float16"), *passing()],
     ),
+    "a cause that one case suggests, beside many without one": (
+        [*over(RAGGED, wrong), *over(ALIGNED, wrong, cause="low_precision_accum", dtype="float16"), *passing()],
+        [
+            *over(RAGGED, wrong),
+            *over(ALIGNED, wrong, cause="low_precision_accum", dtype="float16", hypothesis="rounds"),
+            *passing(),
+        ],
+    ),
     "tail and gap": (
         [*over(RAGGED, wrote), *over(RAGGED, wrote, side="gap", layout="padded")],
         [*over(RAGGED, wrote), *over(RAGGED, wrote, side="head", seed=1)],

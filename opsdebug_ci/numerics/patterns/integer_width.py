@@ -27,6 +27,9 @@ FLOATS = (torch.bfloat16, torch.float16, torch.float32)
 CLIPS = (torch.int8, torch.uint8, torch.int16, torch.int32)
 """Integers whose range values are clipped to by mistake."""
 
+LEAST_BITS = 16
+"""Evidence: a value is by chance what another is modulo 2**b with probability 2**-b."""
+
 CUT = 0.95
 """Share of wrong elements that must be whole numbers where the reference is not."""
 
@@ -76,6 +79,8 @@ def _wrapped(failure: Failure, got: torch.Tensor, wanted: torch.Tensor) -> list[
             continue
         lost = _fits(got, bits) and not _fits(wanted, bits)
         if not lost and not (_fits(wanted, bits) and not _fits(got, bits)):
+            continue
+        if bits * len(torch.unique(wanted)) < LEAST_BITS:
             continue
         how = f"wrapped around at {bits} bits" if lost else f"not wrapped around at {bits} bits, as the reference is"
         statement = f"all {got.numel():,} wrong elements equal the reference modulo 2**{bits}: {how}"

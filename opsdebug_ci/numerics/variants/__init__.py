@@ -17,10 +17,13 @@ import torch
 from opsdebug_ci.numerics.variants.activations import activations
 from opsdebug_ci.numerics.variants.argument_counts import counted_argument
 from opsdebug_ci.numerics.variants.argument_places import (
+    bounded_result,
     broadcast_argument,
     grouped_argument,
     moved_argument,
     moved_result,
+    pitched_argument,
+    sorted_argument,
     wrapped_argument,
 )
 from opsdebug_ci.numerics.variants.argument_roles import replaced_argument
@@ -50,6 +53,7 @@ from opsdebug_ci.numerics.variants.resampling import resampling
 from opsdebug_ci.numerics.variants.roundings import roundings
 from opsdebug_ci.numerics.variants.signs import signs
 from opsdebug_ci.numerics.variants.softmaxes import softmaxes
+from opsdebug_ci.numerics.variants.sources import sources
 from opsdebug_ci.numerics.variants.specials import specials
 from opsdebug_ci.numerics.variants.tables import tables
 from opsdebug_ci.numerics.variants.tails import tails
@@ -78,6 +82,7 @@ CALL_RULES: tuple[CallRule, ...] = (
     signs,
     terms,
     order,
+    sources,
 )
 """What one call might have been instead."""
 
@@ -88,6 +93,8 @@ ARGUMENT_RULES: tuple[ArgumentRule, ...] = (
     moved_argument,
     grouped_argument,
     wrapped_argument,
+    sorted_argument,
+    pitched_argument,
     counted_argument,
     replaced_argument,
     narrowed_argument,
@@ -111,7 +118,7 @@ def argument_alternatives(name: str, arguments: Mapping[str, Any]) -> list[Alter
 
 def result_alternatives(result: torch.Tensor) -> list[Alternative]:
     """Everything that may have been written for one result, likewise."""
-    return _told_apart(_read(moved_result, result))
+    return _told_apart(found for rule in (moved_result, bounded_result) for found in _read(rule, result))
 
 
 def _read(rule: Callable[..., Iterable[Alternative]], *asked: Any) -> Iterator[Alternative]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import torch
@@ -41,6 +42,60 @@ def moved_result(value: torch.Tensor) -> Iterator[Alternative]:
     for move in _moves(value) if value.numel() > 1 else ():
         weight = move.weight - 0.1  # an argument read so is as likely, and easier to mend
         yield _moved(f"the result is written {move.words}", partial(move.back, value), weight, move)
+
+
+def bounded_result(value: torch.Tensor) -> Iterator[Alternative]:
+    """What is returned cut off at 0: where a running maximum or minimum starts from."""
+    if value.is_floating_point() and value.numel() > 1:
+        for words, start, cut in (
+            ("negative", "maximum", partial(value.clamp, min=0.0)),
+            ("positive", "minimum", partial(value.clamp, max=0.0)),
+        ):
+            phrase = f"what is {words} is 0, as where a running {start} starts from 0"
+            yield alternative(phrase, Cause.WRONG_DEFAULT, cut, weight=0.6)
+
+
+def sorted_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
+    """The entries in the order that sorts an argument of whole numbers, or put back from such an order."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() < 2:
+        return
+    for other, held in others.items():
+        if not isinstance(held, torch.Tensor) or held.is_floating_point() or held.dtype == torch.bool:
+            continue
+        count = held.numel()
+        if count not in (value.numel(), value.shape[0]) or count < 2:
+            continue
+        order = held.flatten().argsort(stable=True)
+        for words, places in ((f"that sorts `{other}`", order), (f"before `{other}` was sorted", order.argsort())):
+            phrase = f"`{name}` is read in the order {words}"
+            read = partial(lambda places: value.reshape(len(places), -1)[places].reshape(value.shape), places)
+            yield alternative(phrase, Cause.LAYOUT_PERMUTATION, read, weight=0.6)
+
+
+def pitched_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
+    """Rows taken to lie as far apart as another axis is long."""
+    del others
+    if not isinstance(value, torch.Tensor) or value.ndim < 2 or value.numel() < 2:
+        return
+    packed = value.contiguous()
+    for axis, other in product(range(value.ndim - 1), range(value.ndim)):
+        length, taken = value.shape[axis + 1], value.shape[other]
+        if taken not in (length, 0):
+            pitch = packed.stride(axis) // length * taken
+            phrase = f"rows of `{name}` along axis {axis} are taken to lie {taken} apart, not {length}"
+            yield replace(
+                alternative(phrase, Cause.STRIDE_VIEW, partial(_pitched, packed, axis, pitch), weight=0.3),
+                name=f"rows of `{name}` along axis {axis} are as far apart as axis {other} is long",
+            )
+
+
+def _pitched(packed: torch.Tensor, axis: int, pitch: int) -> torch.Tensor:
+    strides = [pitch if place == axis else stride for place, stride in enumerate(packed.stride())]
+    places = torch.zeros((), dtype=torch.int64, device=packed.device)
+    for place, (size, stride) in enumerate(zip(packed.shape, strides, strict=True)):
+        along = [size if other == place else 1 for other in range(packed.ndim)]
+        places = places + torch.arange(size, device=packed.device).reshape(along) * stride
+    return packed.flatten()[places.clamp(max=packed.numel() - 1)]
 
 
 def _moved(phrase: str, result: Callable[[], Any], weight: float, move: _Move) -> Alternative:

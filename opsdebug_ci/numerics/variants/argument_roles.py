@@ -13,21 +13,16 @@ from opsdebug_ci.numerics.variants.call import Alternative, alternative
 
 
 def replaced_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
-    """Another argument of the same shape in its place, as after a write through an alias; or nothing at all."""
+    """Another argument of the same shape in its place; or nothing at all."""
     if isinstance(value, torch.Tensor) and value.numel():
         for other, held in others.items():
             same = isinstance(held, torch.Tensor) and held.shape == value.shape and held.dtype == value.dtype
             if other != name and same:
-                phrase = (
-                    f"`{other}` is read in the place of `{name}`, as if it had been written over it before it was read"
-                )
-                read = partial(lambda held: held.clone(), held)
-                yield alternative(phrase, Cause.ALIASING_INPLACE, read, weight=0.75)
                 yield Alternative(
                     name=f"`{other}` for `{name}`",
-                    cause=Cause.LAYOUT_PERMUTATION,
+                    cause=Cause.WRONG_DEFAULT,
                     statement=f"`{other}` is read in the place of `{name}`",
-                    result=read,
+                    result=partial(lambda held: held.clone(), held),
                     layout=f"exchanged: {' '.join(sorted((name, other)))}",
                     weight=0.6,
                 )

@@ -69,6 +69,9 @@ class Call:
     makers: Mapping[int, Call] = field(default_factory=dict)
     """The calls before this one by the id of their result."""
 
+    arguments: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    """What the formula is given, by name; at whatever precision."""
+
     def again(self, /, **changes: Any) -> Any:
         """Result of the same call with some arguments replaced."""
         values = {**self.values, **changes}
@@ -94,8 +97,17 @@ CallRule = Callable[[Call], Iterable[Alternative]]
 """Yields nothing for calls it does not know."""
 
 
+NO_ARGUMENTS: Mapping[str, torch.Tensor] = {}
+"""Where nobody asks which argument a value is."""
+
+
 def read_call(
-    function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, makers: Mapping[int, Call]
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    result: Any,
+    makers: Mapping[int, Call],
+    arguments: Mapping[str, torch.Tensor] = NO_ARGUMENTS,
 ) -> Call:
     """A call from what an observer is given."""
     schema = function._schema.arguments
@@ -104,7 +116,7 @@ def read_call(
     values |= kwargs
     name = function.overloadpacket.__name__
     plain = name.rstrip("_") if function._schema.is_mutable and not name.startswith("_") else name
-    return Call(name=plain, function=function, values=values, result=result, makers=makers)
+    return Call(name=plain, function=function, values=values, result=result, makers=makers, arguments=arguments)
 
 
 def _own(item: Any, value: Any) -> Any:

@@ -14,7 +14,7 @@ import torch
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 from opsdebug_ci.numerics.variants.reduced_axes import MOST_AXES, listed
-from opsdebug_ci.numerics.variants.tails import read_on
+from opsdebug_ci.numerics.variants.tails import paddings, read_on
 
 PADDINGS = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Block widths rows are padded to."""
@@ -151,13 +151,11 @@ def _siblings(norm: _Norm) -> Iterator[Sibling]:
     yield f"eps is left out, {norm.eps:.3g} in the reference", eps_cause, replace(norm, eps=0.0)
     for other in {1e-3, 1e-5, 1e-6, 1e-8, 1e-12} - {norm.eps}:
         yield f"eps is {other:.3g}, not {norm.eps:.3g}", eps_cause, replace(norm, eps=other)
-    for width in PADDINGS:
-        padding = -n % width
-        if padding:
-            where = f"over rows padded with zeros to a multiple of {width}"
-            yield f"the statistics run {where}", Cause.TAIL_MASK, replace(norm, padding=padding)
-            both = replace(norm, padding=padding, divided_by_padded=True)
-            yield f"the statistics and their divisor run {where}", Cause.TAIL_MASK, both
+    for end, padding in paddings(n, PADDINGS):
+        where = f"over rows padded with zeros to {end}"
+        yield f"the statistics run {where}", Cause.TAIL_MASK, replace(norm, padding=padding)
+        both = replace(norm, padding=padding, divided_by_padded=True)
+        yield f"the statistics and their divisor run {where}", Cause.TAIL_MASK, both
     units = n // norm.block
     beyond = (1 << (units - 1).bit_length()) - units
     if beyond and norm.x.shape[0] > 1:
@@ -178,11 +176,11 @@ def _batch(call: Call) -> Iterator[Alternative]:
         )
     eps, read = call.values.get("eps"), normalised_rows(call)
     if read is not None:
-        yield from map(partial(_as_alternative, finish=read[1]), _divisors(read[0]))
-    if read is not None:
-        yield from _running(call, read[0].x.shape[1])
+        norm, finish = read
+        yield from map(partial(_as_alternative, finish=finish), (*_divisors(norm), *_siblings(norm)))
+        yield from _running(call, norm.x.shape[1])
     for other in (1e-3, 1e-5, 1e-6, 1e-8, 0.0):
-        if isinstance(eps, float) and other != eps:
+        if isinstance(eps, float) and other != eps and read is None:
             yield alternative(
                 f"eps is {other:.3g}, not {eps:.3g}",
                 Cause.WRONG_CONSTANT_EPS,
@@ -210,7 +208,7 @@ def _running(call: Call, n: int) -> Iterator[Alternative]:
         return (*call.result[:3], old_mean.lerp(mean, share), old_variance.lerp(variance, share))
 
     unbiased = biased * (n / (n - 1))
-    words = "the running variance is blended with the biased variance, divided by n = {{}}, not by n-1"
+    words = "the running variance is blended with the biased variance, divided by n = {}, not by n-1"
     yield replace(
         alternative("", Cause.WRONG_DEFAULT, partial(blended, momentum, mean, biased), weight=0.9),
         name=words.format("N"),

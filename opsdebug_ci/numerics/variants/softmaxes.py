@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -20,16 +21,27 @@ WEIGHT = 0.85
 """How telling these are."""
 
 
+BLOCKS = (4, 8, 16, 32, 64, 128)
+"""Elements of a row that are gone over at a time."""
+
+
 def softmaxes(call: Call) -> Iterator[Alternative]:
-    """Statistics spread along the wrong axis, no shift by the maximum, another base, dead rows."""
+    """Statistics spread along the wrong axis, no shift by the maximum, another base, dead rows; blocks put together
+    wrongly."""
     x = call.tensor("self")
     if call.name == "logsumexp" and x is not None and x.numel():
+        axes = call.values["dim"]
+        if len(axes) == 1:
+            yield from _in_blocks(x, axes[0], lambda blocks: blocks.log_sum().reshape(call.result.shape))
         yield alternative(UNSHIFTED, Cause.NAN_INF_HANDLING, lambda: call.again(self=_reaching(x)), weight=WEIGHT)
     if call.name not in NAMES or x is None or x.ndim == 0 or x.numel() == 0:
         return
     axis = call.values["dim"] % x.ndim
     logarithmic = "log" in call.name
     yield from _misspreads(x, axis, logarithmic=logarithmic)
+    yield from _in_blocks(x, axis, partial(_Blocks.softmax, logarithmic=logarithmic))
+    if not logarithmic:
+        yield from _joined(x, axis)
     yield from _dead_rows(call, x, axis)
     yield alternative(
         UNSHIFTED, Cause.NAN_INF_HANDLING, lambda: _unshifted(x, axis, logarithmic=logarithmic), weight=WEIGHT
@@ -54,6 +66,96 @@ def _misspreads(x: torch.Tensor, axis: int, *, logarithmic: bool) -> Iterator[Al
                 partial(_misspread, x, axis, other, logarithmic=logarithmic),
                 weight=WEIGHT,
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Blocks:
+    """A softmax over blocks of a row, one after the other."""
+
+    x: torch.Tensor
+    """The rows."""
+
+    axis: int
+    """Along which they lie."""
+
+    running: torch.Tensor
+    """Of each element, the largest one up to the end of its block."""
+
+    sum_rescaled: bool = True
+    """The sum so far is rescaled when the maximum grows."""
+
+    terms_rescaled: bool = True
+    """The terms so far are."""
+
+    @property
+    def _largest(self) -> torch.Tensor:
+        return self.x.amax(self.axis, keepdim=True)
+
+    @property
+    def _sum(self) -> torch.Tensor:
+        shift = self._largest if self.sum_rescaled else self.running
+        return (self.x - shift).exp().sum(self.axis, keepdim=True)
+
+    def log_sum(self) -> torch.Tensor:
+        """The logarithm of the sum of exponentials."""
+        return self._largest + self._sum.log()
+
+    def softmax(self, *, logarithmic: bool) -> torch.Tensor:
+        """The softmax or its logarithm."""
+        shifted = self.x - (self._largest if self.terms_rescaled else self.running)
+        return shifted - self._sum.log() if logarithmic else shifted.exp() / self._sum
+
+
+def _in_blocks(x: torch.Tensor, axis: int, finish: Callable[[_Blocks], torch.Tensor]) -> Iterator[Alternative]:
+    """Blocks put together without rescaling what was summed before (Milakov and Gimelshein, "Online normalizer
+    calculation for softmax", arXiv:1805.02867, has the rescaling)."""
+    lacking = {"the running sum is": (False, True), "what is summed so far is": (True, False)}
+    lacking["the running sum and what is summed so far are"] = (False, False)
+    for block in (block for block in BLOCKS if block < x.shape[axis]):
+        for what, (of_sum, of_terms) in lacking.items():
+
+            def result(block: int = block, of_sum: bool = of_sum, of_terms: bool = of_terms) -> torch.Tensor:
+                running = _of_blocks(x, axis, block).cummax(axis).values
+                spread = _spread(running, axis, block, x.shape[axis])
+                return finish(_Blocks(x=x, axis=axis, running=spread, sum_rescaled=of_sum, terms_rescaled=of_terms))
+
+            phrase = f"{what} not rescaled when a block of {block} has a larger maximum"
+            yield alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.8)
+
+
+def _joined(x: torch.Tensor, axis: int) -> Iterator[Alternative]:
+    """Finished blocks put together with other weights than their shares of the sum."""
+    for block in (block for block in BLOCKS if block < x.shape[axis]):
+
+        def joined(alike: bool, block: int = block) -> torch.Tensor:
+            n = x.shape[axis]
+            largest = _of_blocks(x, axis, block)
+            terms = (x - _spread(largest, axis, block, n)).exp()
+            sums = _of_blocks(terms, axis, block, torch.sum, 0.0)
+            weights = torch.full_like(largest, 1 / largest.shape[axis]) if alike else largest.softmax(axis)
+            return terms / _spread(sums, axis, block, n) * _spread(weights, axis, block, n)
+
+        phrase = f"blocks of {block} are weighted by their largest term, not by the sum of their terms"
+        yield alternative(phrase, Cause.WRONG_DEFAULT, partial(joined, alike=False), weight=0.8)
+        phrase = f"blocks of {block} are weighted alike, not by the sum of their terms"
+        yield alternative(phrase, Cause.WRONG_DEFAULT, partial(joined, alike=True), weight=0.7)
+
+
+def _of_blocks(
+    x: torch.Tensor,
+    axis: int,
+    block: int,
+    reduce: Callable[..., torch.Tensor] = torch.amax,
+    fill: float = -math.inf,
+) -> torch.Tensor:
+    """One number per block along an axis."""
+    rows = x.movedim(axis, -1)
+    whole = torch.nn.functional.pad(rows, (0, -rows.shape[-1] % block), value=fill)
+    return reduce(whole.reshape(*rows.shape[:-1], -1, block), dim=-1).movedim(-1, axis)
+
+
+def _spread(of_blocks: torch.Tensor, axis: int, block: int, n: int) -> torch.Tensor:
+    return of_blocks.repeat_interleave(block, axis).narrow(axis, 0, n)
 
 
 def _dead_rows(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -60,20 +60,24 @@ def _short(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
 
 def _long(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
     n = x.shape[axis]
-    for width in WIDTHS[1:]:
-        extra = -n % width
-        if not extra:
-            continue
+    for end, extra in paddings(n, WIDTHS[1:]):
         for text, value in FILLS:
             if not x.is_floating_point() and value not in (0.0, 1.0):
                 continue
-            phrase = f"`{call.name}` runs over rows padded with {text} to a multiple of {width}"
+            phrase = f"`{call.name}` runs over rows padded with {text} to {end}"
             yield _tail(phrase, partial(lambda e, v: _reduced(call, x, _padded(x, axis, e, v), axis), extra, value))
-        phrase = f"`{call.name}` reads on into the next row, to a multiple of {width}"
+        phrase = f"`{call.name}` reads on into the next row, to {end}"
         yield _tail(
             phrase,
             partial(lambda e: _reduced(call, x, read_on(x, axis, e), axis), extra),
         )
+
+
+def paddings(n: int, widths: Iterable[int]) -> Iterator[tuple[str, int]]:
+    """To where a row of `n` elements may be padded, and how many that adds: multiples of the widths, a power of two."""
+    ends = {f"a multiple of {width}": -n % width for width in widths}
+    ends["a power of two"] = (1 << (n - 1).bit_length()) - n
+    yield from ((end, extra) for end, extra in ends.items() if extra)
 
 
 def _reduced(call: Call, x: torch.Tensor, other: torch.Tensor, axis: int) -> torch.Tensor:

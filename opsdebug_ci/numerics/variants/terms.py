@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -47,21 +47,47 @@ def _left_out(phrase: str, result: Callable[[], Any]) -> Alternative:
     return alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.3)
 
 
+MOST_STEPS = 4
+"""Steps of a chain past which one is moved."""
+
+
 def order(call: Call) -> Iterator[Alternative]:
-    """The step before this one made after it: scaled after a clamp, rounded before a scale, a mean of logarithms."""
-    value = call.tensor("self")
-    before = None if value is None or call.name not in STEPS else call.maker(value)
-    inner = None if before is None or before.name not in STEPS or before.name == call.name else before.tensor("self")
-    if before is None or inner is None or not isinstance(call.result, torch.Tensor):
+    """This step made before some that come before it, or one of those after it: scaled after a clamp, rounded before a
+    scale, a mean of logarithms."""
+    if not isinstance(call.result, torch.Tensor):
         return
-    if not inner.is_floating_point():
-        return
+    chain, shape = [call, *_before(call)], call.result.shape
+    for count in range(1, len(chain)):
+        first, between = chain[count], chain[count - 1 : 0 : -1]
+        if between or first.name != call.name:
+            phrase = f"`{call.name}` is made before `{first.name}`, not after it"
+            yield _moved(phrase, [call, first, *between], first, shape)
+        if between:
+            phrase = f"`{first.name}` is made after `{call.name}`, not before `{between[0].name}`"
+            yield _moved(phrase, [*between, call, first], first, shape)
+
+
+def _before(call: Call) -> Iterator[Call]:
+    """The steps its main operand went through, the last one first."""
+    for _ in range(MOST_STEPS):
+        value = call.tensor("self") if call.name in STEPS else None
+        before = None if value is None else call.maker(value)
+        inner = None if before is None or before.name not in STEPS else before.tensor("self")
+        if before is None or inner is None or not inner.is_floating_point():
+            return
+        yield before
+        call = before
+
+
+def _moved(phrase: str, steps: Sequence[Call], first: Call, shape: torch.Size) -> Alternative:
+    """The steps in this order, on what the `first` of the chain was made of."""
 
     def exchanged() -> torch.Tensor:
-        made: torch.Tensor = before.again(self=call.again(self=inner))
-        if made.shape != call.result.shape:
+        value = first.values["self"]
+        for step in steps:
+            value = step.again(self=value)
+        if not isinstance(value, torch.Tensor) or value.shape != shape:
             raise ValueError("the steps cannot be exchanged")
-        return made
+        return value
 
-    phrase = f"`{call.name}` is made before `{before.name}`, not after it"
-    yield alternative(phrase, Cause.WRONG_DEFAULT, exchanged, weight=0.6)
+    return alternative(phrase, Cause.WRONG_DEFAULT, exchanged, weight=0.6)

@@ -22,6 +22,7 @@ from opsdebug_ci.numerics.variants import (
     result_alternatives,
 )
 from opsdebug_ci.numerics.variants.explanation import COMPLETE, Explanation, share_left
+from opsdebug_ci.operators import Arguments
 from opsdebug_ci.worker.probes.alteration import RESULT, Alteration, Candidate, by_zero, measured, said
 from opsdebug_ci.worker.probes.altered_run import MOST_CALLS, Watcher, accepts, run_altered
 from opsdebug_ci.worker.probes.budget import Budget
@@ -209,7 +210,7 @@ def _candidates(scene: Scene) -> list[Candidate]:
         for name in values
         for item in argument_alternatives(name, values)
     ]
-    recorder = _Recorder()
+    recorder = _Recorder(scene.arguments)
     outputs = scene.reference(scene.arguments, recorder) or []
     of_results = {
         item.name: Candidate(alteration=Alteration(name=item.name, argument=RESULT), alternative=item)
@@ -262,8 +263,8 @@ def _placed(found: list[Candidate]) -> list[Candidate]:
 class _Recorder:
     """Observer that notes what every call might have been instead, and changes nothing."""
 
-    def __init__(self) -> None:
-        self._watcher = Watcher()
+    def __init__(self, arguments: Arguments) -> None:
+        self._watcher = Watcher(arguments)
         self.found: list[Candidate] = []
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:

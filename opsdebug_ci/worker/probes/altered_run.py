@@ -51,7 +51,8 @@ WIDER = 4.0
 class Watcher:
     """Numbers the calls of a run and remembers which call made which tensor."""
 
-    def __init__(self) -> None:
+    def __init__(self, arguments: Arguments) -> None:
+        self._arguments = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         self._makers: dict[int, Call] = {}
         self._alive: list[Any] = []
         self.count = 0
@@ -60,7 +61,7 @@ class Watcher:
         self._names: Counter[str] = Counter()
 
     def read(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Call:
-        call = read_call(func, args, kwargs, result, self._makers)
+        call = read_call(func, args, kwargs, result, self._makers, self._arguments)
         if isinstance(result, torch.Tensor) and len(self._makers) < MOST_CALLS:
             self._makers[id(result)] = call
             self._alive.append(result)
@@ -82,10 +83,10 @@ class _Altered:
     Shows another observer every other step.
     """
 
-    def __init__(self, alteration: Alteration, inner: NodeObserver | None = None) -> None:
+    def __init__(self, alteration: Alteration, arguments: Arguments, inner: NodeObserver | None = None) -> None:
         self._parts = [part for part in alteration.parts if part.argument is None]
         self._inner = inner
-        self._watcher = Watcher()
+        self._watcher = Watcher(arguments)
         self.chosen: dict[Alteration, Alternative] = {}
         """What first took the place of a result, by each part."""
 
@@ -127,7 +128,7 @@ class _Other:
 
     def run(self, change: Change | None = None, observer: NodeObserver | None = None) -> list[torch.Tensor] | None:
         """Its outputs; None where it has none, or something could not be altered."""
-        altered = _Altered(self.alteration, observer)
+        altered = _Altered(self.alteration, self.arguments, observer)
         watched = any(part.argument is None for part in self.alteration.parts)
         outputs = self.scene.reference(self.arguments, altered if watched else observer, change)
         if outputs is None:

@@ -1,4 +1,4 @@
-"""Is the output the reference's with one number of the formula changed, and to what?"""
+"""Is the output the reference's with one number of the formula changed, or one argument multiplied, and to what?"""
 
 from __future__ import annotations
 
@@ -53,23 +53,28 @@ MOST_CALLS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """A number in the reference."""
+    """A number in the reference, or one that an argument is multiplied with: 1, where the reference says nothing."""
 
     operation: str
-    """Name of the call."""
+    """Name of the call; empty: it is the argument's."""
 
     call: int
     """Which call of that name, counted from 0."""
 
     argument: str
-    """Which argument of it."""
+    """Which argument of it, or of the operator."""
 
     value: float
     """What it is there."""
 
+    def __str__(self) -> str:
+        """The same in every case of an operator."""
+        return f"{self.argument} of {self.operation} {self.call}" if self.operation else f"factor of {self.argument}"
+
 
 def fitted_hypotheses(scene: Scene, failure: Failure, only: str = "") -> Iterator[Fitted]:
-    """Newton's method on every number of the reference in turn: the value at which it gives the operator's output.
+    """Newton's method on every number of the reference in turn, then on a factor of every argument: the value at which
+    it gives the operator's output.
 
     A constant is pursued where its derivative explains half of the error's square. Told apart from chance by the
     elements reproduced, here and in other cases with the same value: one number cannot fit many of them unless it is
@@ -83,13 +88,18 @@ def fitted_hypotheses(scene: Scene, failure: Failure, only: str = "") -> Iterato
     if outputs is None or position >= len(outputs) or outputs[position].shape != failure.actual.shape:
         return
     budget = Budget(MOST_SECONDS, within=scene.budget)
-    for place in noted.places:
+    factors = [
+        _Place(operation="", call=0, argument=name, value=1.0)
+        for name, value in scene.arguments.items()
+        if isinstance(value, torch.Tensor) and value.is_floating_point()
+    ]
+    for place in (*noted.places, *factors):
         if budget.expired:
             return
-        if only and not only.startswith(f"{place.argument} of {place.operation} {place.call}:"):
+        if only and not only.startswith(f"{place}:"):
             continue
         value = _fit(scene, failure, position, place, outputs[position])
-        if value is not None:
+        if value is not None and (place.operation or _is_count(value)):
             yield Fitted(place=place, value=value)
 
 
@@ -108,7 +118,7 @@ class Fitted:
 
     @property
     def key(self) -> str:
-        return f"{self.place.argument} of {self.place.operation} {self.place.call}: {self.value:.5g}"
+        return f"{self.place}: {self.value:.5g}"
 
     @property
     def cause(self) -> Cause:
@@ -126,7 +136,7 @@ class Fitted:
         yield from ()
 
     def shows(self, scene: Scene, outputs: Sequence[Failure]) -> bool:
-        altered = scene.reference(scene.arguments, _Changed(self.place, self.value))
+        altered = _altered(scene, self.place, self.value)
         return altered is not None and any(map(contradicts, outputs, altered))
 
 
@@ -209,17 +219,27 @@ def _fit(scene: Scene, failure: Failure, position: int, place: _Place, now: torc
 
 
 def _at(scene: Scene, position: int, place: _Place, value: float) -> torch.Tensor | None:
-    outputs = scene.reference(scene.arguments, _Changed(place, value))
+    outputs = _altered(scene, place, value)
     return None if outputs is None or position >= len(outputs) else outputs[position]
 
 
+def _altered(scene: Scene, place: _Place, value: float) -> list[torch.Tensor] | None:
+    """Outputs of the reference with the number at `place` changed."""
+    if place.operation:
+        return scene.reference(scene.arguments, _Changed(place, value))
+    changed = scene.arguments.map(lambda name, held: held.double() * value if name == place.argument else held)
+    return scene.reference(changed)
+
+
 def _clue(failure: Failure, place: _Place, value: float, explanation: Explanation) -> Clue:
+    said = f"the {_named(place)} of `{place.operation}` is {value:.5g}, not {place.value:.6g}"
+    times = f"`{place.argument}` enters {value:.5g} times, not once"
     return failure.clue(
         RULE,
         _cause(place, value),
-        0.96,
-        f"the {_named(place)} of `{place.operation}` is {value:.5g}, not {place.value:.6g}: reproduces "
-        f"{explanation.elements:,} of {int(failure.bad.sum()):,} bad elements",
+        0.96 if place.operation else 0.95,
+        f"{said if place.operation else times}: reproduces {explanation.elements:,} of {int(failure.bad.sum()):,} "
+        "bad elements",
         {
             "constant": place.value,
             "fitted": value,
@@ -231,6 +251,11 @@ def _clue(failure: Failure, place: _Place, value: float, explanation: Explanatio
     )
 
 
+def _is_count(value: float) -> bool:
+    """A whole number or the inverse of one: what enters several times, or is shared out; another factor is a scale."""
+    return any(round(each) > 1 and abs(each / round(each) - 1) <= STEP for each in (value, 1 / value))
+
+
 def _digits(value: float) -> int:
     """Significant digits it takes to write the number down as well as it was fitted."""
     written = (digits for digits in range(1, 6) if abs(float(f"{value:.{digits}g}") / value - 1.0) <= STEP)
@@ -239,6 +264,8 @@ def _digits(value: float) -> int:
 
 def _cause(place: _Place, value: float) -> Cause:
     """A scale or slope that a call hides is a wrong scale, unless it is the same number with fewer digits."""
+    if not place.operation:
+        return Cause.WRONG_SCALE
     if place.argument not in HIDDEN_SCALES:
         return cause_of(place.operation, place.value, value)
     return Cause.WRONG_CONSTANT_EPS if abs(value / place.value - 1) <= FEWER_DIGITS else Cause.WRONG_SCALE

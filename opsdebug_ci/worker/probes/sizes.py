@@ -87,6 +87,27 @@ class _Search:
         tensors += self.scene.outputs.values()
         return {tensor.numel() // tensor.shape[0] for tensor in tensors if tensor.ndim and tensor.shape[0]}
 
+    def ignores_from(self, start: int) -> bool:
+        """Whether no entry from `start` on, along this dim of any argument, changes what is returned before there."""
+        size = self.scene.case.dims[self.dim]
+
+        def ends(value: torch.Tensor) -> list[torch.Tensor]:
+            return [value.narrow(axis, start, size - start) for axis in range(value.ndim) if value.shape[axis] == size]
+
+        def changed(_: str, value: object) -> object:
+            if not isinstance(value, torch.Tensor) or not value.is_floating_point() or not ends(value):
+                return value
+            other = value.clone()
+            for end in ends(other):
+                end.mul_(-2.0)
+            return other
+
+        outputs = self.scene.launch(self.scene.arguments.map(changed))
+        return outputs is not None and all(
+            torch.equal(_before(output, start, size), _before(outputs[name], start, size))
+            for name, output in self.scene.outputs.items()
+        )
+
     @property
     def lasting(self) -> bool:
         """It keeps failing at the case's size, and keeps being right at the nearest one where it was."""
@@ -125,6 +146,14 @@ def _multiples(search: _Search, failure: Failure, size: int) -> Clue | None:
                 {"dim": search.dim, "width": width, "sizes": search.tried},
             )
     return None
+
+
+def _before(value: torch.Tensor, start: int, size: int) -> torch.Tensor:
+    """The entries before `start` along every axis of that size; NaN as a number."""
+    for axis in range(value.ndim):
+        if value.shape[axis] == size:
+            value = value.narrow(axis, 0, start)
+    return torch.nan_to_num(value.double())
 
 
 def _is_power(size: int) -> bool:
@@ -186,11 +215,13 @@ def _upper(search: _Search, failure: Failure, low: int, size: int) -> Clue | Non
         sure, words, bits = overflow
         statement = f"right up to {search.dim} = {right} and wrong from {wrong} on: {words}"
         return failure.clue(RULE, Cause.INDEX_OVERFLOW, sure, statement, {**evidence, "bits": bits})
-    if right >= 16 and right & (right - 1) == 0:
-        statement = (
-            f"right up to {search.dim} = {right} and wrong from {wrong} on: one block of {right} is all that is done"
-        )
-        return failure.clue(RULE, Cause.TAIL_MASK, 0.6, statement, evidence)
+    if right >= 16 and _is_power(right):
+        where = f"right up to {search.dim} = {right} and wrong from {wrong} on"
+        if search.ignores_from(right):
+            words = f"{where}: one block of {right} is all that is done"
+            return failure.clue(RULE, Cause.TAIL_MASK, 0.8, words, evidence)
+        words = f"{where}: the results of blocks of {right} are put together wrongly"
+        return failure.clue(RULE, Cause.WRONG_DEFAULT, 0.8, words, evidence)
     return None
 
 

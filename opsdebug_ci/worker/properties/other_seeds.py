@@ -49,4 +49,3 @@ def other_seeds(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading
             )
             return
     yield PropertyReading(property=Property.OTHER_SEEDS, compared=compared, broken=0, evidence={})
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from patterns_notation import causes, failing, only, whole
 
 from opsdebug_ci.model.vocabulary import Cause
@@ -26,3 +27,11 @@ def test_other_differences_leave_it_silent() -> None:
     right = whole(0, 1000, 200)
     assert causes(wraparound, failing(right + 128, right)) == []
     assert causes(wraparound, failing(right.float() + 256, right.float())) == []
+
+
+def test_indices_within_their_block_lack_its_start() -> None:
+    right = torch.tensor([3, 17, 40, 41, 90, 5, 33])
+    clue = only(wraparound, failing(right % 16, right))
+    assert clue.cause is Cause.WRONG_DEFAULT
+    assert "modulo 16: they count from the start of their block of 16" in clue.statement
+    assert causes(wraparound, failing(right % 16 + 1, right)) == []

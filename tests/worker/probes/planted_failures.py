@@ -72,6 +72,26 @@ def whole(seed: int, low: int, high: int, *shape: int, dtype: torch.dtype = torc
     return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
+def normed(x: torch.Tensor) -> torch.Tensor:
+    return x * x.pow(2).mean(1, keepdim=True).rsqrt()
+
+
+def not_rescaled(x: torch.Tensor) -> torch.Tensor:
+    """An online softmax over blocks of 16 whose sum keeps the shift of the block it was made in."""
+    top, total = torch.full((len(x), 1), -math.inf), torch.zeros(len(x), 1)
+    for block in x.split(16, 1):
+        top = torch.maximum(top, block.amax(1, keepdim=True))
+        total = total + (block - top).exp().sum(1, keepdim=True)
+    return (x - top).exp() / total
+
+
+def weighted_by_maximum(x: torch.Tensor) -> torch.Tensor:
+    """Softmaxes of blocks of 8, put together by the exponentials of their maxima."""
+    blocks = x.split(8, 1)
+    weights = torch.softmax(torch.cat([block.amax(1, keepdim=True) for block in blocks], 1), 1)
+    return torch.cat([torch.softmax(b, 1) * w for b, w in zip(blocks, weights.split(1, 1), strict=True)], 1)
+
+
 def in_memory_order(x: torch.Tensor) -> torch.Tensor:
     return torch.as_strided(x, (x.numel(),), (1,), x.storage_offset()).view(x.shape)
 
@@ -554,12 +574,100 @@ PLANTED = (
     PlantedFailure(
         "bias_written_over_factor",
         "replaced_argument",
-        Cause.ALIASING_INPLACE,
+        Cause.WRONG_DEFAULT,
         lambda seed, n: [normal(seed, n, n), normal(seed + 1, n, n), normal(seed + 2, n, n)],
         lambda bias, a, b: bias + a @ b,
         lambda bias, a, b: bias + bias @ b,
         size=12,
         kind="matmul",
+    ),
+    PlantedFailure(
+        "weights_in_sorted_order",
+        "sorted_argument",
+        Cause.LAYOUT_PERMUTATION,
+        lambda seed, n: [normal(seed, n), whole(seed, 0, 4, n)],
+        lambda gates, experts: gates * (1.0 + experts),
+        lambda gates, experts: gates[experts.argsort(stable=True)] * (1.0 + experts),
+        says="`gates` is read in the order that sorts `experts`",
+    ),
+    PlantedFailure(
+        "pitch_of_another_axis",
+        "pitched_argument",
+        Cause.STRIDE_VIEW,
+        lambda seed, n: [normal(seed, n, 5)],
+        lambda x: x.exp() * 2.0,
+        lambda x: x.new_tensor([[x.flatten()[min(r * 12 + c, 59)] for c in range(5)] for r in range(12)]).exp() * 2.0,
+        size=12,
+        says="rows of `x` along axis 0 are taken to lie 12 apart, not 5",
+    ),
+    PlantedFailure(
+        "value_before_its_update",
+        "sources",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n, 20), normal(seed + 1, n, 20)],
+        lambda x, residual: normed(x + residual),
+        lambda x, residual: (x + residual) * x.pow(2).mean(1, keepdim=True).rsqrt(),
+        size=12,
+        says="`pow` is made of `x`, not of the result of the last `add`",
+    ),
+    PlantedFailure(
+        "scaled_after_the_cap",
+        "order",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n)],
+        lambda x: torch.tanh(x * 3.0 / 2.0) * 2.0,
+        lambda x: torch.tanh(x / 2.0) * 2.0 * 3.0,
+        says="`mul` is made after `tanh`, not before `div`",
+    ),
+    PlantedFailure(
+        "sum_not_rescaled",
+        "softmaxes",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n, 40).sort(1).values],
+        lambda x: torch.softmax(x, 1),
+        not_rescaled,
+        size=12,
+        kind="softmax",
+        says="the running sum is not rescaled when a block of 16 has a larger maximum",
+    ),
+    PlantedFailure(
+        "blocks_weighted_by_their_maximum",
+        "softmaxes",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n, 40)],
+        lambda x: torch.softmax(x, 1),
+        weighted_by_maximum,
+        size=12,
+        kind="softmax",
+        says="blocks of 8 are weighted by their largest term, not by the sum of their terms",
+    ),
+    PlantedFailure(
+        "lanes_up_to_a_power_of_two",
+        "tails",
+        Cause.TAIL_MASK,
+        lambda seed, n: [normal(seed, n, 2300)],
+        lambda x: torch.logsumexp(x, 1),
+        lambda x: torch.logsumexp(functional.pad(x, (0, 4096 - 2300)), 1),
+        size=12,
+        says="runs over rows padded with zeros to a power of two",
+    ),
+    PlantedFailure(
+        "maximum_from_zero",
+        "replaced_argument",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [whole(seed, 0, n, n, 2), normal(seed, n, 8)],
+        lambda bags, table: functional.embedding_bag(bags, table, mode="max"),
+        lambda bags, table: functional.embedding_bag(bags, table, mode="max").clamp(min=0),
+        says="what is negative is 0, as where a running maximum starts from 0",
+    ),
+    PlantedFailure(
+        "added_by_every_part",
+        "fitted_constant",
+        Cause.WRONG_SCALE,
+        lambda seed, n: [normal(seed, n, 8), normal(seed + 1, 8)],
+        lambda x, bias: torch.tanh(x + bias),
+        lambda x, bias: torch.tanh(x + 3 * bias),
+        says="`bias` enters 3 times, not once",
     ),
     PlantedFailure(
         "narrowed_factor",
