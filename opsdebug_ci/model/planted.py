@@ -98,7 +98,9 @@ DEFECTS: tuple[Defect, ...] = (
     _defect("c_ahead", Cause.OOB_WRITE, "a C loop stores one element before the first"),
     _defect("scratch", Cause.OOB_WRITE, "a custom operator writes one element behind its scratch"),
     _defect("triton_store", Cause.OOB_WRITE, "the last block is stored without a mask"),
-    _defect("neighbours", Cause.OOB_READ, "a stencil runs past the ends of its row", Cause.TAIL_MASK),
+    _defect(
+        "neighbours", Cause.OOB_READ, "a stencil runs past the ends of its row", Cause.TAIL_MASK, Cause.MASK_SEMANTICS
+    ),
     _defect("c_read", Cause.OOB_READ, "a C loop reads one element too many", Cause.TAIL_MASK, Cause.UNINITIALISED),
     _defect("c_masked_read", Cause.OOB_READ, "lanes behind the last row are multiplied by 0, which NaN survives"),
     _defect("c_largest_read", Cause.OOB_READ, "lanes behind the last row count unless they hold NaN"),

@@ -12,6 +12,9 @@ from opsdebug_ci.model.vocabulary import Blame, Cause, Kind
 ONE_SIDED_Z = 8.0
 """Binomial z of the direction above which a constant is off rather than a rounding; the flag's own limit."""
 
+BESIDE_OTHERS = 0.25
+"""Confidence where elements are wrong beyond every rounding: those that are not may be off for the same reason."""
+
 ONE_ROUNDING = 1.0
 """Units in the last place that one wrong rounding makes at most."""
 
@@ -76,6 +79,8 @@ def _finding(
         "z": reading.bias_z,
     }
     cause, confidence = _cause(output, reading)
+    if output.accuracy is not None and output.accuracy.over_worst_case:
+        confidence = BESIDE_OTHERS
     return subject.finding(cause, confidence, statement, evidence, blame=blame)
 
 

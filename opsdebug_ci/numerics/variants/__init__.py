@@ -17,7 +17,6 @@ import torch
 from opsdebug_ci.numerics.variants.activations import activations
 from opsdebug_ci.numerics.variants.argument_counts import counted_argument
 from opsdebug_ci.numerics.variants.argument_places import (
-    bounded_result,
     broadcast_argument,
     grouped_argument,
     moved_argument,
@@ -50,6 +49,7 @@ from opsdebug_ci.numerics.variants.precision import precision
 from opsdebug_ci.numerics.variants.reduced_axes import reduced_axes
 from opsdebug_ci.numerics.variants.reductions import reductions
 from opsdebug_ci.numerics.variants.resampling import resampling
+from opsdebug_ci.numerics.variants.results import accumulated_result, bounded_result
 from opsdebug_ci.numerics.variants.roundings import roundings
 from opsdebug_ci.numerics.variants.signs import signs
 from opsdebug_ci.numerics.variants.softmaxes import softmaxes
@@ -102,6 +102,13 @@ ARGUMENT_RULES: tuple[ArgumentRule, ...] = (
 """How one argument might have been read instead."""
 
 
+RESULT_RULES: tuple[Callable[[torch.Tensor], Iterable[Alternative]], ...] = (
+    moved_result,
+    bounded_result,
+    accumulated_result,
+)
+"""What may have been written for a result."""
+
 UNREADABLE = (RuntimeError, IndexError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError)
 """What a rule, or what it makes, ends in for tensors it was not written for: 8-bit floats have few operations."""
 
@@ -118,7 +125,7 @@ def argument_alternatives(name: str, arguments: Mapping[str, Any]) -> list[Alter
 
 def result_alternatives(result: torch.Tensor) -> list[Alternative]:
     """Everything that may have been written for one result, likewise."""
-    return _told_apart(found for rule in (moved_result, bounded_result) for found in _read(rule, result))
+    return _told_apart(found for rule in RESULT_RULES for found in _read(rule, result))
 
 
 def _read(rule: Callable[..., Iterable[Alternative]], *asked: Any) -> Iterator[Alternative]:

@@ -44,17 +44,6 @@ def moved_result(value: torch.Tensor) -> Iterator[Alternative]:
         yield _moved(f"the result is written {move.words}", partial(move.back, value), weight, move)
 
 
-def bounded_result(value: torch.Tensor) -> Iterator[Alternative]:
-    """What is returned cut off at 0: where a running maximum or minimum starts from."""
-    if value.is_floating_point() and value.numel() > 1:
-        for words, start, cut in (
-            ("negative", "maximum", partial(value.clamp, min=0.0)),
-            ("positive", "minimum", partial(value.clamp, max=0.0)),
-        ):
-            phrase = f"what is {words} is 0, as where a running {start} starts from 0"
-            yield alternative(phrase, Cause.WRONG_DEFAULT, cut, weight=0.6)
-
-
 def sorted_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterator[Alternative]:
     """The entries in the order that sorts an argument of whole numbers, or put back from such an order."""
     if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() < 2:

@@ -74,16 +74,24 @@ def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:
             result=partial(call.again, weight=None),
             weight=0.8,
         )
+        if reduction == 1:
+            yield Alternative(
+                name="targets counted in the divisor",
+                cause=Cause.WRONG_DEFAULT,
+                statement="the divisor of the mean is the number of targets, not the sum of their weights",
+                result=partial(_over, call, int((target != ignored).sum())),
+                weight=0.85,
+            )
     if reduction == 1 and bool((target == ignored).any()):
         yield Alternative(
             name="ignored targets in the divisor",
             cause=Cause.MASK_SEMANTICS,
             statement="the divisor of the mean counts ignored targets",
-            result=partial(_over_all, call, target),
+            result=partial(_over, call, target.numel()),
             weight=0.85,
         )
 
 
-def _over_all(call: Call, target: torch.Tensor) -> Any:
+def _over(call: Call, count: int) -> Any:
     total = call.again(reduction=2)
-    return (total[0] / target.numel(), *total[1:]) if isinstance(total, (tuple, list)) else total / target.numel()
+    return (total[0] / count, *total[1:]) if isinstance(total, (tuple, list)) else total / count

@@ -34,6 +34,8 @@ def operands(call: Call) -> Iterator[Alternative]:
     """Factors transposed or exchanged; operands exchanged, or spread along another axis, or their first entry alone."""
     if call.name in _FACTORS:
         yield from _factors(call)
+    if call.name == "convolution" and call.values["groups"] > 1:
+        yield from _regrouped(call)
     if call.name in BINARY:
         yield from _elementwise(call)
 
@@ -61,6 +63,24 @@ def _factors(call: Call) -> Iterator[Alternative]:
         product = torch.matmul(a, b)
         yield from _spreads("bias", bias, call.result.shape, lambda other: product + other)
         yield alternative("the bias of the product is left out", Cause.WRONG_DEFAULT, lambda: product, weight=0.6)
+
+
+def _regrouped(call: Call) -> Iterator[Alternative]:
+    """Channels of the output, or of the input, dealt to the groups in turn instead of in blocks."""
+    x, weight, bias, groups = (call.values[name] for name in ("input", "weight", "bias", "groups"))
+    for what, count in (("output", weight.shape[0]), ("input", x.shape[1])):
+        if call.values["transposed"] or count == groups:
+            continue
+        dealt = torch.arange(count, device=x.device).reshape(-1, groups).t().reshape(-1)
+
+        def result(what: str = what, dealt: torch.Tensor = dealt) -> Any:
+            if what == "input":
+                return call.again(input=x.index_select(1, dealt))
+            own = None if bias is None else bias[dealt]
+            return call.again(weight=weight[dealt], bias=own).index_select(1, dealt.argsort())
+
+        phrase = f"channel c of the {what} is in group c % G, not c // (C / G)"
+        yield alternative(phrase, Cause.WRONG_AXIS, result, weight=0.85)
 
 
 def _elementwise(call: Call) -> Iterator[Alternative]:

@@ -31,6 +31,7 @@ def reductions(call: Call) -> Iterator[Alternative]:
         return
     yield from _spread(call, x)
     yield from _divisors(call, x)
+    yield from _blocks(call, x)
     if call.name in SCANS:
         yield from _scans(call, x)
     if call.name in ("argmax", "argmin"):
@@ -121,6 +122,9 @@ def _scans(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
         if block < x.shape[axis]:
             phrase = f"the scan starts anew every {block} elements"
             yield alternative(phrase, Cause.TAIL_MASK, partial(lambda block: _restarted(call, x, axis, block), block))
+            if call.name == "cumsum":
+                phrase = f"blocks of {block} are given the sum of the block before them alone, not of all"
+                yield alternative(phrase, Cause.WRONG_DEFAULT, partial(_carried, call, x, axis, block), weight=0.6)
 
 
 def _exclusive(call: Call, axis: int) -> torch.Tensor:
@@ -131,6 +135,45 @@ def _exclusive(call: Call, axis: int) -> torch.Tensor:
 
 def _restarted(call: Call, x: torch.Tensor, axis: int, block: int) -> torch.Tensor:
     return torch.cat([call.again(self=part) for part in torch.split(x, block, axis)], axis)
+
+
+def _carried(call: Call, x: torch.Tensor, axis: int, block: int) -> torch.Tensor:
+    parts = torch.split(x, block, axis)
+    sums = [torch.zeros_like(parts[0].sum(axis, keepdim=True)), *(part.sum(axis, keepdim=True) for part in parts)]
+    return torch.cat([call.again(self=part) + sums[place] for place, part in enumerate(parts)], axis)
+
+
+def _blocks(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    """Means and variances of blocks put together as if all were full, or without the spread of their means (Chan, Golub
+    and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979, has both)."""
+    axis = axis_of(call, x.ndim)
+    if axis is None or call.name not in ("mean", "var", "std") or not isinstance(call.result, torch.Tensor):
+        return
+    for block in (block for block in BLOCKS if block < x.shape[axis]):
+        ways = ("as if the last one were full", "without the spread of their means")
+        for way, spread in zip(ways, (True, False), strict=True):
+            if (spread or call.name != "mean") and (x.shape[axis] % block or not spread):
+                phrase = f"blocks of {block} are put together {way}"
+                result = partial(_put_together, call, x, axis, block, spread=spread)
+                yield alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.6)
+
+
+def _put_together(call: Call, x: torch.Tensor, axis: int, block: int, *, spread: bool) -> torch.Tensor:
+    rows = x.movedim(axis, -1)
+    n, parts = rows.shape[-1], torch.split(rows, block, -1)
+    counts = [float(block if spread else part.shape[-1]) for part in parts]
+    means = torch.stack([part.sum(-1) / count for part, count in zip(parts, counts, strict=True)], -1)
+    weights = rows.new_tensor(counts) / sum(counts)
+    mean = (means * weights).sum(-1, keepdim=True)
+    if call.name == "mean":
+        found = mean.squeeze(-1)
+    else:
+        squares = torch.stack([((part - means[..., k : k + 1]) ** 2).sum(-1) for k, part in enumerate(parts)], -1)
+        between = (means - mean) ** 2 * rows.new_tensor(counts) * spread
+        given = call.values.get("correction")
+        found = (squares + between).sum(-1) / (n - (1 if given is None else given))
+        found = found.sqrt() if call.name == "std" else found
+    return found.reshape(call.result.shape)
 
 
 def _bases(call: Call, x: torch.Tensor) -> Iterator[Alternative]:

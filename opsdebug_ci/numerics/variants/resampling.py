@@ -41,6 +41,9 @@ def resampling(call: Call) -> Iterator[Alternative]:
     if call.name in ("avg_pool1d", "avg_pool2d", "avg_pool3d"):
         yield from _flags(call, "count_include_pad")
         yield from _flags(call, "ceil_mode")
+    if call.name in ("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d"):
+        phrase = "windows end at floor((i + 1) n / m), not at the ceiling"
+        yield _default(phrase, partial(_short_windows, call, call.values["self"]))
     if call.name.endswith("_window"):
         yield from _windows(call)
     if call.name == "max_pool2d_with_indices" and any(call.values.get("padding") or ()):
@@ -101,6 +104,45 @@ def _interpolation(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
                 )
     if "bicubic" in call.name:
         yield from _flags(call, "align_corners")
+        for share in (-0.5, -1.0):
+            phrase = f"the coefficient of the cubic is {share}, not {CUBIC}"
+            yield _default(phrase, partial(_cubic, x, sizes, _mapping(call), share))
+
+
+CUBIC = -0.75
+"""The coefficient of torch's bicubic interpolation."""
+
+
+def _mapping(call: Call) -> Mapping:
+    return _corners if call.values.get("align_corners") else _half_pixel
+
+
+def _cubic(x: torch.Tensor, sizes: tuple[int, ...], mapping: Mapping, a: float) -> torch.Tensor:
+    """Keys, "Cubic convolution interpolation for digital image processing", IEEE Trans. ASSP 29(6), 1981, with another
+    coefficient."""
+    for axis, wanted in enumerate(sizes, start=2):
+        size = x.shape[axis]
+        source = mapping(torch.arange(wanted, dtype=torch.float64, device=x.device), size, wanted)
+        low, total = source.floor(), torch.zeros((), dtype=torch.float64, device=x.device)
+        for step in (-1, 0, 1, 2):
+            d = (source - low - step).abs()
+            near, far = ((a + 2) * d - (a + 3)) * d * d + 1, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+            share = torch.where(d <= 1, near, far)
+            shape = [-1 if position == axis else 1 for position in range(x.ndim)]
+            place = (low + step).long().clamp(0, size - 1)
+            total = total + x.index_select(axis, place) * share.reshape(shape)
+        x = total
+    return x
+
+
+def _short_windows(call: Call, x: torch.Tensor) -> torch.Tensor:
+    """Windows that end where a division is cut, not where it is rounded up."""
+    wanted = call.result.shape[x.ndim - len(call.values["output_size"]) :]
+    for axis, count in enumerate(wanted, start=x.ndim - len(wanted)):
+        size = x.shape[axis]
+        ends = [(i * size // count, max((i + 1) * size // count, i * size // count + 1)) for i in range(count)]
+        x = torch.stack([x.narrow(axis, low, high - low).mean(axis) for low, high in ends], axis)
+    return x
 
 
 def _linear(x: torch.Tensor, sizes: tuple[int, ...], mapping: Mapping) -> torch.Tensor:

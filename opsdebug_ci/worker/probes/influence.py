@@ -232,7 +232,7 @@ def _leak(failure: Failure, reading: _Reading, share: float, *, masked: bool, ch
             f"{100 * share:.3g} % of the bad elements follow entries of {where} that belong to other elements "
             f"({_listed(places)} of {reading.length})"
         )
-        cause = Cause.MASK_SEMANTICS if masked else Cause.OOB_READ
+        cause = Cause.MASK_SEMANTICS
         if reading.mixes(failure) and not masked:
             cause, statement = Cause.WRONG_AXIS, f"{statement}: a step runs over that axis too"
         chain = _is_chain(failure, reading) and not masked

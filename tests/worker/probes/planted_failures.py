@@ -92,6 +92,29 @@ def weighted_by_maximum(x: torch.Tensor) -> torch.Tensor:
     return torch.cat([torch.softmax(b, 1) * w for b, w in zip(blocks, weights.split(1, 1), strict=True)], 1)
 
 
+def not_zeroed(x: torch.Tensor, tile: int) -> torch.Tensor:
+    """Every column with those that are whole tiles before it."""
+    return torch.stack([x[:, j % tile : j + 1 : tile].sum(1) for j in range(x.shape[1])], 1)
+
+
+def cubic(x: torch.Tensor) -> torch.Tensor:
+    """Bicubic interpolation to 11 by 13 with Catmull and Rom's coefficient."""
+
+    def weight(d: float) -> float:
+        d, a = abs(d), -0.5
+        return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+
+    for axis, wanted in ((2, 11), (3, 13)):
+        size, rows = x.shape[axis], []
+        for i in range(wanted):
+            at = (i + 0.5) * size / wanted - 0.5
+            low = math.floor(at)
+            near = [(min(max(low + k, 0), size - 1), weight(at - low - k)) for k in (-1, 0, 1, 2)]
+            rows.append(sum(x.select(axis, place) * share for place, share in near))
+        x = torch.stack(rows, axis)
+    return x
+
+
 def in_memory_order(x: torch.Tensor) -> torch.Tensor:
     return torch.as_strided(x, (x.numel(),), (1,), x.storage_offset()).view(x.shape)
 
@@ -670,6 +693,102 @@ PLANTED = (
         says="`bias` enters 3 times, not once",
     ),
     PlantedFailure(
+        "targets_for_weights",
+        "losses",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 5, n, 4), whole(seed, 0, 4, 5, n), normal(seed, 4).exp()],
+        lambda x, t, w: torch.stack([functional.cross_entropy(a, b, weight=w) for a, b in zip(x, t, strict=True)]),
+        lambda x, t, w: torch.stack(
+            [functional.cross_entropy(a, b, weight=w, reduction="sum") / len(b) for a, b in zip(x, t, strict=True)]
+        ),
+        size=12,
+        says="the divisor of the mean is the number of targets, not the sum of their weights",
+    ),
+    PlantedFailure(
+        "accumulator_not_zeroed",
+        "replaced_argument",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 6, 8), normal(seed + 1, n, 8)],
+        lambda x, y: torch.cdist(x, y, p=1.0),
+        lambda x, y: not_zeroed(torch.cdist(x, y, p=1.0), 8),
+        size=20,
+        kind="reduction",
+        says="each tile of 8 along axis 1 also holds those before it",
+    ),
+    PlantedFailure(
+        "carry_of_one_block",
+        "reductions",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 4, n)],
+        lambda x: x.cumsum(1),
+        lambda x: torch.cat(
+            [
+                part.cumsum(1) + (before.sum(1, keepdim=True) if k else 0)
+                for k, (before, part) in enumerate(zip((x[:, :8], *x.split(8, 1)), x.split(8, 1), strict=False))
+            ],
+            1,
+        ),
+        size=40,
+        kind="scan",
+        says="blocks of 8 are given the sum of the block before them alone, not of all",
+    ),
+    PlantedFailure(
+        "last_block_taken_for_full",
+        "reductions",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n, 40)],
+        lambda x: x.mean(1),
+        lambda x: torch.stack([part.sum(1) / 16 for part in x.split(16, 1)]).mean(0),
+        size=12,
+        kind="reduction",
+        says="blocks of 16 are put together as if the last one were full",
+    ),
+    PlantedFailure(
+        "spread_of_means_left_out",
+        "reductions",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n, 40)],
+        lambda x: x.var(1, correction=0),
+        lambda x: sum(part.var(1, correction=0) * part.shape[1] for part in x.split(16, 1)) / 40,
+        size=12,
+        kind="reduction",
+        says="blocks of 16 are put together without the spread of their means",
+    ),
+    PlantedFailure(
+        "cubic_of_another_coefficient",
+        "resampling",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 1, 2, 6, 7)],
+        lambda x: functional.interpolate(x, size=(11, 13), mode="bicubic", align_corners=False),
+        cubic,
+        size=12,
+        says="the coefficient of the cubic is -0.5, not -0.75",
+    ),
+    PlantedFailure(
+        "windows_cut_short",
+        "resampling",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 2, 3, n)],
+        lambda x: functional.adaptive_avg_pool2d(x.unsqueeze(2), (1, 5)).squeeze(2),
+        lambda x: torch.stack([x[..., i * 13 // 5 : (i + 1) * 13 // 5].mean(-1) for i in range(5)], -1),
+        size=13,
+        kind="reduction",
+        says="windows end at floor((i + 1) n / m), not at the ceiling",
+    ),
+    PlantedFailure(
+        "groups_dealt_in_turn",
+        "operands",
+        Cause.WRONG_AXIS,
+        lambda seed, n: [normal(seed, 2, 6, n), normal(seed + 1, 8, 3, 3)],
+        lambda x, weight: functional.conv1d(x, weight, groups=2),
+        lambda x, weight: torch.stack(
+            [functional.conv1d(x[:, 3 * (c % 2) : 3 * (c % 2) + 3], weight[c : c + 1])[:, 0] for c in range(8)], 1
+        ),
+        size=14,
+        kind="matmul",
+        says="channel c of the output is in group c % G, not c // (C / G)",
+    ),
+    PlantedFailure(
         "narrowed_factor",
         "narrowed_argument",
         Cause.LOW_PRECISION_ACCUM,
@@ -768,7 +887,7 @@ PLANTED = (
     PlantedFailure(
         "rows_that_leak",
         "influence",
-        Cause.OOB_READ,
+        Cause.MASK_SEMANTICS,
         lambda seed, n: [normal(seed, 6, n)],
         lambda x: functional.pad(x, (1, 1)).unfold(1, 3, 1).exp().sum(-1),
         lambda x: (
