@@ -363,8 +363,8 @@ class _Search:
             best = max(able, key=lambda each: (each.worth(left), -each.shown, each.bits))
             mine = [case for case in left if case in best.clues]
             plain = [case for case in left if self._failing[case].is_plain] or left
-            few = len(mine) < (1 - MOST if chosen else MAJORITY / 2) * len(left)
-            if not mine or few or len(set(plain) - set(mine)) > (1 - MAJORITY) * len(plain):
+            least = (1 - MOST) * len(self._failing) if chosen else MAJORITY / 2 * len(left)
+            if not mine or len(mine) < least or len(set(plain) - set(mine)) > (1 - MAJORITY) * len(plain):
                 break
             chosen.append((best, mine))
             left = [case for case in left if case not in best.clues]

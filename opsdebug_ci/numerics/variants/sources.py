@@ -6,64 +6,98 @@ Decides which values may be confused: of one shape and dtype, and not equal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
+from opsdebug_ci.numerics.variants.call import Alternative, Call, spelled
 
 MOST = 24
 """Values that are tried in the place of an operand, the latest ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Value:
+    """What a step may be made of."""
+
+    tensor: torch.Tensor
+    """It."""
+
+    maker: Call | None = None
+    """The step that made it; None: it was there before."""
+
+    later: int = 0
+    """Steps of that name after it: counted backwards, it has the same name in every round of a loop."""
+
+    def name(self, call: Call) -> str:
+        """The same at every size."""
+        if self.maker is None:
+            return _argument(self.tensor, call)
+        return f"the result of the last `{self.maker.name}`" + (f" but {self.later}" if self.later else "")
+
+    def words(self, call: Call) -> str:
+        """What a person calls it: an argument, or a step and what that was made of."""
+        return _argument(self.tensor, call) if self.maker is None else _spelled(self.maker)
 
 
 def sources(call: Call) -> Iterator[Alternative]:
     """Each operand replaced by each value there is before this step: a value before its update, or after it."""
     if not isinstance(call.result, torch.Tensor) or call.function._schema.is_mutable:
         return
-    known = dict(_values(call))
-    for name, value in call.values.items():
-        if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() < 2:
+    known = {id(value.tensor): value for value in _values(call)}
+    for name, tensor in call.values.items():
+        if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or not tensor.numel():
             continue
-        mine = known[id(value)][0]
-        alike = [
-            (what, other)
-            for key, (what, other) in known.items()
-            if key != id(value) and other.shape == value.shape and other.dtype == value.dtype
-        ]
-        for what, other in alike[-MOST:]:
-            if not torch.equal(other, value):
-                phrase = f"`{call.name}` is made of {what}, not of {mine}"
-                yield alternative(
-                    phrase,
-                    Cause.WRONG_DEFAULT,
-                    partial(lambda name, other: call.again(**{name: other}), name, other),
-                    weight=0.2,
+        mine = known[id(tensor)]
+        alike = [other for other in known.values() if _may_stand_for(other.tensor, tensor)]
+        for other in alike[-MOST:]:
+            if not torch.equal(other.tensor, tensor):
+                yield Alternative(
+                    name=f"`{call.name}` is made of {other.name(call)}, not of {mine.name(call)}",
+                    cause=Cause.WRONG_DEFAULT,
+                    statement=f"`{call.name}` is made of {other.words(call)}, not of {mine.words(call)}",
+                    result=partial(lambda name, other: call.again(**{name: other}), name, other.tensor),
+                    weight=0.45,
                 )
 
 
-def _values(call: Call) -> Iterator[tuple[int, tuple[str, torch.Tensor]]]:
-    """Id -> what it is and the value, of every tensor the steps before this one took or made, the latest last; results
-    are counted backwards, so that a loop has the same names in every round."""
-    steps = list(call.makers.values())
-    met: set[int] = set()
-    for step in (*steps, call):
-        for value in step.values.values():
-            if isinstance(value, torch.Tensor) and id(value) not in met and call.maker(value) is None:
-                met.add(id(value))
-                yield id(value), (_named(value, call.arguments), value)
+def _may_stand_for(other: torch.Tensor, tensor: torch.Tensor) -> bool:
+    return other is not tensor and other.shape == tensor.shape and other.dtype == tensor.dtype
+
+
+def _values(call: Call) -> Iterator[_Value]:
+    """Every tensor the steps before this one made or took, in this order."""
+    steps = [step for step in call.makers.values() if step.result is not call.result]
     later = Counter(step.name for step in steps)
     for step in steps:
         later[step.name] -= 1
         if isinstance(step.result, torch.Tensor):
-            which = f"last `{step.name}`" + (f" but {later[step.name]}" if later[step.name] else "")
-            yield id(step.result), (f"the result of the {which}", step.result)
+            yield _Value(tensor=step.result, maker=step, later=later[step.name])
+    for step in (*steps, call):
+        values = step.values.values()
+        yield from (_Value(tensor=v) for v in values if isinstance(v, torch.Tensor) and call.maker(v) is None)
 
 
-def _named(value: torch.Tensor, arguments: Mapping[str, torch.Tensor]) -> str:
+def _argument(value: torch.Tensor, call: Call) -> str:
     """The argument that holds the same, if one does."""
     wide = value.double()
-    same = (name for name, held in arguments.items() if held.shape == value.shape and torch.equal(held.double(), wide))
-    name = next(same, "")
+    held = call.arguments.items()
+    name = next((name for name, own in held if own.shape == value.shape and torch.equal(own.double(), wide)), "")
     return f"`{name}`" if name else "a constant"
+
+
+def _spelled(step: Call) -> str:
+    """`mul(momentum, 0.9)`; of what was made in turn, which step made it."""
+    parts = []
+    for value in step.values.values():
+        maker = step.maker(value)
+        if maker is not None:
+            parts.append(f"{maker.name}(...)")
+        elif isinstance(value, torch.Tensor):
+            parts.append(_argument(value, step).strip("`"))
+        elif isinstance(value, float):
+            parts.append(spelled(value))
+    return f"`{step.name}({', '.join(parts)})`"

@@ -194,12 +194,14 @@ def reproduction(scene: Scene, failures: Sequence[Failure], candidate: Candidate
 
 
 def _sure(explanation: Explanation, candidate: Candidate) -> float:
-    """The explanation's confidence, a little less for alternatives that many other defects look like.
+    """The explanation's confidence, a little less for alternatives that many other defects look like, and for several
+    at once.
 
     A divisor of 0 leaves one value, NaN, which says little by chance: but what else makes it of finite numbers?"""
     if by_zero(candidate) and explanation.complete:
         return BY_ZERO
-    return explanation.confidence - UNLIKELY * (1 - candidate.alternative.weight)
+    parts = len(candidate.alteration.parts)
+    return explanation.confidence - UNLIKELY * (parts - candidate.alternative.weight)
 
 
 def _candidates(scene: Scene) -> list[Candidate]:

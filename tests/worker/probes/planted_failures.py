@@ -631,7 +631,7 @@ PLANTED = (
         lambda x, residual: normed(x + residual),
         lambda x, residual: (x + residual) * x.pow(2).mean(1, keepdim=True).rsqrt(),
         size=12,
-        says="`pow` is made of `x`, not of the result of the last `add`",
+        says="`pow` is made of `x`, not of `add(x, residual)`",
     ),
     PlantedFailure(
         "scaled_after_the_cap",
