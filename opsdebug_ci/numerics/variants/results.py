@@ -10,7 +10,7 @@ import torch
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, alternative
 
-TILES = (2, 4, 8, 16, 32, 64, 128)
+TILES = (4, 8, 16, 32, 64, 128)
 """Elements of a tile along one axis."""
 
 

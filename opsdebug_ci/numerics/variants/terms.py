@@ -44,7 +44,7 @@ def terms(call: Call) -> Iterator[Alternative]:
 
 
 def _left_out(phrase: str, result: Callable[[], Any]) -> Alternative:
-    return alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.3)
+    return alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.5)
 
 
 MOST_STEPS = 4
