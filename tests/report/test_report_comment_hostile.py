@@ -99,6 +99,7 @@ def test_a_text_is_seen_and_makes_nothing(text, frame):
 @example(text="`a``b`", frame="paragraph")
 @example(text="`a`deadbeef01`b`", frame="paragraph")
 @example(text="0` 0`", frame="below a line")
+@example(text="deadbeef01A", frame="below a line")
 def test_a_sentence_with_names_in_backticks_makes_nothing_but_code(text, frame):
     form, tags = FRAMES[frame]
     shown = page(form.replace("{}", md_prose(text)))
