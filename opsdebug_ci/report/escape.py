@@ -42,8 +42,9 @@ _BREAKS = tuple(
 )
 """Where a zero-width space stops GitHub from making a link, or a picture of a name."""
 
-_BEGINNING = re.compile(r"^(?=[-+=:]|\d+[.)](?: |$))")
-"""Of a list item, a heading's underline, the line below the head of a table (`:-:`)."""
+_BEGINNING = re.compile(r"^(?=[-+=:]|\d+(?:[.)](?: |$)|$))")
+"""Of a list item, of which our own full stop may be a part, a heading's underline, the line below the head of a table
+(`:-:`)."""
 
 _COMMIT = re.compile(r"\b(?=\d*[a-f])[0-9a-f]{7,64}\b", re.IGNORECASE)
 """What GitHub takes for a commit and links. As code it is not linked, and can be copied as it is. Digits alone are far

@@ -131,6 +131,7 @@ def test_the_referee_sees_what_is_not_escaped():
 @example(text=EVIL)
 @example(text="</details>")
 @example(text="<!-- opsdebug-ci:v1 id=default -->")
+@example(text="0")
 def test_every_form_of_a_whole_comment_is_made_of_our_own_elements(text):
     for form in rungs(hostile(text), limit_bytes=65_000):
         shown = page(form)
