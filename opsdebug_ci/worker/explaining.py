@@ -19,7 +19,7 @@ from opsdebug_ci.model.message import Breadcrumb, CasesExplained, CauseFound, Ex
 from opsdebug_ci.model.vocabulary import Direction, Phase
 from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.case_run import WHOLE_S, Trail, exhibit_of
-from opsdebug_ci.worker.investigation import Exhibit, Explanation, investigate
+from opsdebug_ci.worker.investigation import MAJORITY, MOST, Exhibit, Explanation, investigate
 from opsdebug_ci.worker.probes.budget import Budget, Prices
 
 TESTED = 24
@@ -27,13 +27,6 @@ TESTED = 24
 
 MOST_ELEMENTS = 1 << 24
 """Elements of all outputs that are held at once: about 1 GB of them, their references and bounds."""
-
-HALF = 0.5
-"""Share of the tested cases from which what explains them is said of the others, and, less surely, of odd ones that
-nothing explains."""
-
-FEW = 0.1
-"""Share of the tested cases that are the last few."""
 
 IN_PART = 0.6
 """Confidence where it does not explain a case of unusual values in full."""
@@ -80,7 +73,7 @@ def _with_others(failing: list[Case], told: dict[str, Explanation]) -> Iterator[
     of cases that nothing explains in full: of those with unusual values or few elements, and of the last few."""
     leading = _leading(list(told.values()))
     unexplained = sum(not each.clues for each in told.values() if each.is_plain)
-    few = unexplained <= FEW * len(told)
+    few = unexplained <= (1 - MOST) * len(told)
     for case in failing:
         mine = told.get(case.id)
         if mine is None and leading:
@@ -100,7 +93,7 @@ def _leading(told: list[Explanation]) -> tuple[Clue, ...]:
     named = Counter(each.clues[0].evidence.get("hypothesis") for each in plain if each.clues)
     named.pop(None, None)
     key, count = next(iter(named.most_common(1)), (None, 0))
-    if key is None or count < HALF * len(plain):
+    if key is None or count < MAJORITY * len(plain):
         return ()
     model = next(each for each in told if each.clues and each.clues[0].evidence.get("hypothesis") == key)
     return tuple(clue for clue in model.clues if clue.evidence.get("hypothesis") == key)

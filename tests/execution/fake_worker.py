@@ -160,6 +160,12 @@ def run(pipe: Pipe, trail: Pipe, request: RunCase) -> None:
     if name in ODD_REPLIES:
         pipe.write(ODD_REPLIES[name])
         return
+    if name == "torn_trail":
+        trail.write(b'not a crumb\n{"type":"Breadcrumb","phase":"comp')
+        leave()
+    if name == "half_a_crumb":
+        trail.write(b'{"type":"Breadcrumb","phase":"comp')
+        leave()
     if name == "close_pipe":
         os.close(pipe.fd)
         time.sleep(300)

@@ -78,6 +78,13 @@ def test_death_is_placed_and_the_next_case_runs(
     assert seen["loaded"].reason == "ops"  # the fresh worker was given the operators before the case
 
 
+@pytest.mark.parametrize(("operator", "phase"), [("half_a_crumb", Phase.FUNCTION), ("torn_trail", Phase.DISCOVER)])
+def test_a_death_is_placed_by_the_last_whole_breadcrumb(operator: str, phase: Phase, pool: WorkerPool) -> None:
+    death = observe(pool, operator)[operator]
+    assert death.process is not None
+    assert death.process.phase is phase
+
+
 def test_a_segfault_leaves_its_traceback_in_the_log(pool: WorkerPool) -> None:
     process = observe(pool, "segfault")["segfault"].process
     assert process is not None and "Segmentation fault" in process.log_tail and "in segfault" in process.log_tail

@@ -47,9 +47,8 @@ from opsdebug_ci.numerics.variants.normalisation import normalisation
 from opsdebug_ci.numerics.variants.operands import operands
 from opsdebug_ci.numerics.variants.precision import precision
 from opsdebug_ci.numerics.variants.reduced_axes import reduced_axes
-from opsdebug_ci.numerics.variants.reductions import reductions
+from opsdebug_ci.numerics.variants.reductions import accumulated_result, bounded_result, reductions
 from opsdebug_ci.numerics.variants.resampling import resampling
-from opsdebug_ci.numerics.variants.results import accumulated_result, bounded_result
 from opsdebug_ci.numerics.variants.roundings import roundings
 from opsdebug_ci.numerics.variants.signs import signs
 from opsdebug_ci.numerics.variants.softmaxes import softmaxes

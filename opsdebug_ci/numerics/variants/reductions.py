@@ -1,4 +1,4 @@
-"""Reductions and scans: their divisor, where their result is spread, what they carry over."""
+"""Reductions and scans: their divisor, where their result is spread, what they carry over; what an accumulator held."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ SCANS = frozenset({"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"})
 
 BLOCKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 """Block lengths of scans."""
+
+TILES = (4, 8, 16, 32, 64, 128)
+"""Elements of a tile of a result along one axis."""
 
 
 def reductions(call: Call) -> Iterator[Alternative]:
@@ -198,3 +201,34 @@ def _ties(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     sibling = torch.argmin if call.name == "argmax" else torch.argmax
     keep = bool(call.values.get("keepdim"))
     yield alternative(f"{sibling.__name__} is taken, not {call.name}", Cause.SIGN_FLIP, lambda: sibling(x, axis, keep))
+
+
+def bounded_result(value: torch.Tensor) -> Iterator[Alternative]:
+    """What is returned cut off at 0: where a running maximum or minimum starts from."""
+    if value.is_floating_point() and value.numel() > 1:
+        for words, start, cut in (
+            ("negative", "maximum", partial(value.clamp, min=0.0)),
+            ("positive", "minimum", partial(value.clamp, max=0.0)),
+        ):
+            phrase = f"what is {words} is 0, as where a running {start} starts from 0"
+            yield alternative(phrase, Cause.WRONG_DEFAULT, cut, weight=0.6)
+
+
+def accumulated_result(value: torch.Tensor) -> Iterator[Alternative]:
+    """Every tile with what the accumulator held of those before it."""
+    for axis, size in enumerate(value.shape) if value.is_floating_point() else ():
+        for tile in (tile for tile in TILES if tile < size):
+            phrase = f"each tile of {tile} along axis {axis} also holds those before it: the sum is not started anew"
+            yield alternative(phrase, Cause.WRONG_DEFAULT, partial(_running, value, axis, tile), weight=0.4)
+
+
+def _running(value: torch.Tensor, axis: int, tile: int) -> torch.Tensor:
+    summed = in_blocks(value, axis, tile, 0.0).cumsum(-2).flatten(-2)
+    return summed[..., : value.shape[axis]].movedim(-1, axis)
+
+
+def in_blocks(x: torch.Tensor, axis: int, block: int, fill: float) -> torch.Tensor:
+    """One axis as two at the end, of blocks and of what is in them; a last one that is not full holds `fill` too."""
+    rows = x.movedim(axis, -1)
+    whole = torch.nn.functional.pad(rows, (0, -rows.shape[-1] % block), value=fill)
+    return whole.reshape(*rows.shape[:-1], -1, block)

@@ -11,6 +11,7 @@ import torch
 
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
+from opsdebug_ci.numerics.variants.reductions import in_blocks
 
 NAMES = ("_softmax", "_log_softmax", "_safe_softmax", "softmax", "log_softmax")
 """Calls that are a softmax or its logarithm."""
@@ -149,9 +150,7 @@ def _of_blocks(
     fill: float = -math.inf,
 ) -> torch.Tensor:
     """One number per block along an axis."""
-    rows = x.movedim(axis, -1)
-    whole = torch.nn.functional.pad(rows, (0, -rows.shape[-1] % block), value=fill)
-    return reduce(whole.reshape(*rows.shape[:-1], -1, block), dim=-1).movedim(-1, axis)
+    return reduce(in_blocks(x, axis, block, fill), dim=-1).movedim(-1, axis)
 
 
 def _spread(of_blocks: torch.Tensor, axis: int, block: int, n: int) -> torch.Tensor:
