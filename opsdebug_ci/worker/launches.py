@@ -140,7 +140,7 @@ class Launcher:
         laid.remember()
         with contextlib.ExitStack() as around:
             around.enter_context(isolated(self._seed))
-            untouched = None if self.launches else generator_positions()
+            untouched = generator_positions() if conditions.watched and not self.launches else None
             memory, locator = self._watch(laid, conditions, watching, locating, around)
             returned = self._timed(arguments)
             self.drew |= untouched is not None and generator_positions() != untouched

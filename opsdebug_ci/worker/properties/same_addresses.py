@@ -1,7 +1,8 @@
 """Other values where earlier ones lay: does the operator look at its inputs, every time?
 
-(1) other values at other addresses; (2) the case's values, whose storages are kept; (3) the other values as new tensors
-at these addresses; (4) the case's values written into those very tensors. Meanwhile (2) watches for references.
+(1) the case's values, whose storages are kept; (2) other values as new tensors at these addresses; (3) the case's values
+written into those very tensors. Meanwhile (1) watches for references. Where (2) and (3) change most of every output,
+the operator looks. Else: (4) the other values at other addresses, and what the reference says of them.
 
 Decides what is unambiguous: a result that is bit for bit the one of the launch before, although the reference tells
 the two sets of values clearly apart and the operator is wrong about the second; and, on the case's own values, other
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 
@@ -43,37 +45,26 @@ MESSAGE_LENGTH = 200
 
 
 def same_addresses(scene: Scene, launch: LaunchReading) -> Iterator[PropertyReading]:
-    """Four more launches. Silent where other inputs cannot be made or do not tell, and where memory is not written."""
-    trial = None if launch.unwritten else _trial(scene)
-    if trial is None:
-        return
-    held = SameAddresses(scene.arguments.values)
-    if not held.fits(trial.others.values):
-        return
-    try:
-        yield from trial.readings(held, launch)
-    except OperatorFault as fault:
-        yield _raised(scene, fault.__cause__ or fault)
-    except (NotAnOutput, Unsupported):
-        return
-
-
-def _trial(scene: Scene) -> _Trial | None:
-    """None: the next seed's arguments cannot be made, or the reference does not answer on both."""
+    """Three more launches, a fourth and the reference where bits stay. Silent where other inputs cannot be made or do
+    not tell, and where memory is not written."""
     case = replace(scene.case, seed=scene.case.seed + 1)
     try:
         with isolated(case.seed):
             others = make_arguments(scene.operator, case)
     except (OpsdebugError, Unsupported):
-        return None
-    if ReferenceKind.TORCH not in scene.operator.references or others.names != scene.arguments.names:
-        return None
-    own = _by_name(scene, scene.precise or scene.reference(scene.arguments))
-    expected = None if own is None else _by_name(scene, scene.reference(others))
-    elsewhere = None if own is None or expected is None else scene.launch(others)
-    if own is None or expected is None or elsewhere is None:
-        return None  # outside the domain, or broken in a way that the case of that seed shows
-    return _Trial(scene=scene, others=others, own=own, expected=expected, elsewhere=elsewhere)
+        return
+    held = SameAddresses(scene.arguments.values)
+    torch_answers = ReferenceKind.TORCH in scene.operator.references
+    if launch.unwritten or not torch_answers or others.names != scene.arguments.names or not held.fits(others.values):
+        return
+    trial = _Trial(scene, others)
+    try:
+        yield from trial.readings(held, launch)
+    except OperatorFault as fault:
+        if trial.elsewhere is not None or scene.launch(scene.arguments) is None:
+            yield _raised(scene, fault.__cause__ or fault)
+    except (NotAnOutput, Unsupported):
+        return
 
 
 def _by_name(scene: Scene, answers: Sequence[torch.Tensor] | None) -> Outputs | None:
@@ -90,14 +81,8 @@ def _raised(scene: Scene, error: BaseException) -> PropertyReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Trial:
-    """The case's arguments against others of the same shapes."""
-
-    scene: Scene
-    """The case."""
-
-    others: Arguments
-    """Arguments of the next seed."""
+class _Elsewhere:
+    """The others where nothing lay before."""
 
     own: Outputs
     """What the reference says of the case's values."""
@@ -105,42 +90,68 @@ class _Trial:
     expected: Outputs
     """What it says of the others."""
 
-    elsewhere: Outputs
-    """What the operator says of the others, at addresses of their own."""
+    outputs: Outputs
+    """What the operator says of them."""
+
+
+class _Trial:
+    """The case's arguments against others of the same shapes, those of the next seed."""
+
+    def __init__(self, scene: Scene, others: Arguments) -> None:
+        self._scene = scene
+        self._others = others
+
+    @cached_property
+    def elsewhere(self) -> _Elsewhere | None:
+        """The others at addresses of their own; None: they lie outside the domain, or the operator is broken there in
+        a way that the case of that seed shows."""
+        scene = self._scene
+        own = _by_name(scene, scene.precise or scene.reference(scene.arguments))
+        expected = None if own is None else _by_name(scene, scene.reference(self._others))
+        outputs = None if expected is None else scene.launch(self._others)
+        if own is None or expected is None or outputs is None:
+            return None
+        return _Elsewhere(own=own, expected=expected, outputs=outputs)
 
     def readings(self, held: SameAddresses, launch: LaunchReading) -> Iterator[PropertyReading]:
-        """The launches of the module's plan from (2) on, in that order."""
-        first, operator = self.scene.outputs, self.scene.operator
-        launcher = Launcher(operator, self.scene.arguments, self.scene.case.seed)
+        """The launches of the module's plan, in that order."""
+        first, operator = self._scene.outputs, self._scene.operator
+        launcher = Launcher(operator, self._scene.arguments, self._scene.case.seed)
         with watching(operator) as entered:
             again = launcher.on(held.values)
-        renewed = launcher.on(held.renewed(self.others.values))
-        back = launcher.on(held.overwritten(self.scene.arguments.values))
-        yield from self._freshness(
-            (
-                ("at other addresses", first, self.elsewhere),
-                ("in new tensors at the same addresses", again, renewed),
-                ("written into the same tensors", renewed, back),
-            )
-        )
+        renewed = launcher.on(held.renewed(self._others.values))
+        back = launcher.on(held.overwritten(self._scene.arguments.values))
+        yield from self._freshness(again, renewed, back)
         strict = operator.contract.deterministic and not launch.repeat_mismatches
         yield from _lateness(first, (again, back), strict=strict)
         yield from own_work(entered)
 
-    def _freshness(self, launches: Sequence[tuple[str, Outputs, Outputs]]) -> Iterator[PropertyReading]:
-        """From (where the values lay, outputs before, outputs now): the first that is stale, or none.
+    def _freshness(self, again: Outputs, renewed: Outputs, back: Outputs) -> Iterator[PropertyReading]:
+        """The first launch that is stale, or none.
 
         An output that does not change and is right about the other values need not change. Those very outputs are
         judged: another launch may find its values elsewhere, where an operator that goes by addresses is right.
         """
+        later = (
+            ("in new tensors at the same addresses", again, renewed),
+            ("written into the same tensors", renewed, back),
+        )
+        changed = [_changed(before[name], now.get(name)) for _, before, now in later for name in before]
+        if changed and all(changed):
+            yield _stale(sum(changed), 0, {})
+            return
+        elsewhere = self.elsewhere
+        if elsewhere is None:
+            return
+        launches = (("at other addresses", self._scene.outputs, elsewhere.outputs), *later)
         telling, rightly = 0, set()
         for where, before, now in launches:
             for name in [name for name in before if name not in rightly]:
-                told, stale = _unchanged(before[name], now.get(name), (self.own[name], self.expected[name]))
+                told, stale = _unchanged(before[name], now.get(name), (elsewhere.own[name], elsewhere.expected[name]))
                 telling += told
                 if not told or stale < ALL_BUT_FEW * told:
                     continue
-                if now is self.elsewhere and self.scene.right(self.others, now) is not False:
+                if now is elsewhere.outputs and self._scene.right(self._others, now) is not False:
                     rightly.add(name)
                     continue
                 constant = _constant(before[name].double())
@@ -156,7 +167,7 @@ class _Trial:
         """Whether one value throughout is what these inputs saturate at or share: on zeros, or on their negatives, the
         operator gives another one. Negative whole numbers may be indices, and stay as they are."""
         return any(
-            (now := self.scene.launch(self.scene.arguments.map(changed))) is not None
+            (now := self._scene.launch(self._scene.arguments.map(changed))) is not None
             and name in now
             and now[name].shape == constant.shape
             and bool(differing_bits(constant, now[name]).any())
@@ -175,6 +186,14 @@ def _negated(_: str, value: object) -> object:
 
 def _stale(told: int, stale: int, evidence: dict[str, EvidenceValue]) -> PropertyReading:
     return PropertyReading(property=Property.FRESH_INPUTS, compared=told, broken=stale, evidence=evidence)
+
+
+def _changed(before: torch.Tensor, now: torch.Tensor | None) -> int:
+    """Elements with other bits than before where they are most of the output, else 0."""
+    if now is None or now.shape != before.shape or now.dtype != before.dtype:
+        return 0
+    other = int(differing_bits(before, now).sum())
+    return other if 2 * other > before.numel() else 0
 
 
 def _unchanged(
