@@ -36,6 +36,12 @@ LICENCE = 3.0
 LICENCE_CAP = 4.0
 """Tolerances beyond which the framework's error licenses nothing."""
 
+ROOT_MEAN_SQUARE = 2.0
+"""Largest one of errors in standard deviations of steps in half precision that such steps explain: twice theirs."""
+
+COHERENCE = 4.0
+"""Most standard deviations by which the rows' mean errors, taken away from zero, may lean to one side."""
+
 SELF_REFERENCE = 2.0
 """Factor where the reference makes errors of the same size as the operator: both of them may be off."""
 
@@ -125,33 +131,50 @@ def _statistical(size: torch.Tensor, spread: Spread | None, terms: BoundTerms) -
     )
 
 
-def licensed(bound: Bound, expected: torch.Tensor, native: torch.Tensor, low: torch.Tensor | None = None) -> Bound:
-    """`bound` for an open kind: amber reaches as far as the framework's own result at native precision licenses.
+def licensed(
+    bound: Bound, expected: torch.Tensor, native: torch.Tensor, actual: torch.Tensor, low: torch.Tensor | None = None
+) -> Bound:
+    """`bound` for an open kind, whose amber reaches as far as the framework or steps in half precision license.
 
-    Nothing is declared about where such an operator rounds in between, and a framework that rounds its intermediates to
+    Nothing is declared about where such an operator rounds in between. A framework that rounds its intermediates to
     half precision shows what is usual: LICENCE times its largest error in the same row, beyond the one rounding to the
     output dtype that is granted anyway; but never more than LICENCE_CAP tolerances or what steps in half precision
-    explain, so that a bad framework kernel licenses nothing.
+    explain, so that a bad framework kernel licenses nothing. Where the framework keeps its steps wide, an operator of
+    single steps is still no worse than those steps make it: errors that look like theirs are licensed by them.
 
     Args:
         bound: the bound so far.
         expected: float64 reference.
         native: float64 copy of the framework's result at its own precision, same shape.
+        actual: float64 copy of the operator's result, same shape.
         low: standard deviation of the reference with every step in half precision; None where that is not known.
     """
     error = torch.nan_to_num((native - expected).abs(), nan=0.0, posinf=0.0, neginf=0.0)
     inside = (error - bound.rounding).clamp_min_(0.0)
     row = inside.amax(-1, keepdim=True) if inside.ndim and inside.numel() else inside
     cap = LICENCE_CAP * bound.tolerance
-    if low is not None:
-        cap = torch.maximum(cap, bound.rounding + deviation_multiple(expected.numel()) * low)
-    licence = torch.minimum(bound.rounding + LICENCE * row, cap)
-    return replace(
-        bound,
-        worst_case=torch.maximum(bound.worst_case, licence),
-        text=f"{bound.text}; amber as the framework's own error licenses, at most {LICENCE_CAP:g} x the tolerance"
-        + ("" if low is None else f" or {deviation_multiple(expected.numel()):.1f}*sigma of steps in half precision"),
-    )
+    multiple = deviation_multiple(expected.numel())
+    steps = None if low is None else bound.rounding + multiple * low
+    licence = torch.minimum(bound.rounding + LICENCE * row, cap if steps is None else torch.maximum(cap, steps))
+    text = f"{bound.text}; amber as the framework's own error licenses, at most {LICENCE_CAP:g} x the tolerance"
+    if low is not None and steps is not None:
+        text += f" or {multiple:.1f}*sigma of steps in half precision"
+        if _looks_like_noise(actual - expected, expected, low):
+            licence = torch.maximum(licence, bound.rounding + 2 * multiple * low)
+            text += f", {2 * multiple:.1f} where the errors look like theirs"
+    return replace(bound, worst_case=torch.maximum(bound.worst_case, licence), text=text)
+
+
+def _looks_like_noise(error: torch.Tensor, expected: torch.Tensor, deviation: torch.Tensor) -> bool:
+    """Errors of about that standard deviation, which do not lean to one side: a wrong factor makes all rows too large
+    or too small. Elements of a row may share what they are made of, so that rows are what is counted."""
+    usable = torch.isfinite(error) & torch.isfinite(deviation) & (deviation > 0)
+    units = torch.where(usable, error / deviation, torch.zeros_like(error))
+    if not bool(usable.any()) or float(units.square().sum() / usable.sum()) > ROOT_MEAN_SQUARE**2:
+        return False
+    away = units * expected.sign()
+    rows = away.mean(-1) if away.ndim > 1 else away
+    return abs(float(rows.mean())) <= COHERENCE / math.sqrt(rows.numel())
 
 
 def deviation_multiple(elements: int) -> float:

@@ -221,7 +221,7 @@ class _Comparison:
         bound = bound_of(expected, spread, terms, output.contract)
         if native is None or output.kind is not Kind.AUTO or output.contract.overrides_tolerance:
             return bound
-        return licensed(bound, expected, native, None if spread is None else spread.low)
+        return licensed(bound, expected, native, output.actual.double(), None if spread is None else spread.low)
 
     def _bound_around(self, expected: torch.Tensor) -> Bound:
         """The bound; where the used reference is not finite but another answer is, that of finite arguments."""

@@ -112,6 +112,9 @@ class Noise:
     operand_roundoff: float = 0.0
     """u of the format the operands of a product are rounded to first; 0: they are used as they are."""
 
+    min_normal: float = 0.0
+    """Smallest normal number of the format of the steps, below which errors get no smaller; 0: they do."""
+
     exact_format: torch.dtype | None = None
     """Steps whose result is a number of this format are exact and get no error; None: every step gets one, since
     another right order of the same steps may round where this one does not."""
@@ -164,7 +167,8 @@ class Noise:
                 return torch.fmin(running, CONSPIRING * u * variance.sqrt())
             return (math.sqrt(3.0) * u) * variance.sqrt()  # uniform numbers on [-1, 1] have variance 1/3
 
-        return self._noisy(total, self._sums.next(total.shape, size), 1.0)
+        noisy = self._noisy(total, self._sums.next(total.shape, size), 1.0)
+        return self.rounding(noisy) if self.unit_roundoff > u else noisy  # what was summed wide is kept narrow
 
     def sum(self, terms: torch.Tensor, dims: list[int] | None, *, keepdim: bool) -> torch.Tensor:
         """Sum of `terms` over `dims` (all of them when None or empty) in the accumulator's precision."""
@@ -187,6 +191,8 @@ class Noise:
             parts = torch.view_as_real(value)
             sizes = (value if size is None else size).abs().unsqueeze(-1).expand_as(parts)
             return torch.view_as_complex(self._noisy(parts, sizes, gain, exact=exact).contiguous())
+        if size is None and self.min_normal:
+            size = torch.where(value == 0, 0.0, value.abs().clamp_min(self.min_normal))
         flat, noise = value.reshape(-1), self.draws.window(value.device)
         noise = noise * gain if size is not None else (noise * gain).add_(1.0)
         spread = None if size is None else size.expand(value.shape).reshape(-1)

@@ -107,8 +107,8 @@ class Spread:
     """Standard deviation when operands of products are rounded as well; None where that is not forgiven."""
 
     low: torch.Tensor | None = None
-    """Standard deviation when every step and sum is done in the operand format, as a framework without wider
-    intermediates does; None where nothing is narrower than the steps, or the kind is declared."""
+    """Standard deviation when the result of every step is kept in the operand format, as by a framework without wider
+    intermediates, whose sums are wider; None where nothing is narrower than the steps, or the kind is declared."""
 
 
 class Evaluations:
@@ -279,7 +279,7 @@ class Evaluations:
             self._sample_into(self._statistical, self._noise)
 
     def _sample_further(self, count: int) -> None:
-        """Worst cases, operands rounded, everything in the operand format: up to `count` runs of each that is asked."""
+        """Worst cases, operands rounded, every result in the operand format: up to `count` runs of each that is asked."""
         narrow, compute = self._arithmetic.operand, self._arithmetic.compute
         if self._further is None:
             self._further = _Samples(self.centre), _Samples(self.centre), _Samples(self.centre)
@@ -287,8 +287,9 @@ class Evaluations:
             if narrow is not None:
                 self._further_noise[1] = self._make_noise(worst=False, operand=narrow)
                 if narrow.precision < compute.precision:
-                    below = replace(self._arithmetic, compute=narrow, accumulate=narrow)
-                    self._further_noise[2] = self._make_noise(worst=False, arithmetic=below)
+                    below = replace(self._arithmetic, compute=narrow)
+                    noise = self._make_noise(worst=False, arithmetic=below)
+                    self._further_noise[2] = replace(noise, min_normal=narrow.min_normal)
         for samples, noise in zip(self._further, self._further_noise, strict=True):
             while noise is not None and samples.count < count:
                 self._sample_into(samples, noise)

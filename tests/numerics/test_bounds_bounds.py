@@ -152,7 +152,7 @@ def licence_of(native_errors: list[float]) -> list[float]:
     one, rounding = torch.ones_like(expected), torch.full_like(expected, 0.1)
     bound = Bound(rounding=rounding, tolerance=one, worst_case=one, exact=False, text="so far")
     native = expected + torch.tensor([native_errors], dtype=torch.float64)
-    return licensed(bound, expected, native).worst_case[0].tolist()
+    return licensed(bound, expected, native, actual=expected).worst_case[0].tolist()
 
 
 def test_the_framework_licenses_three_times_its_inner_error_in_the_row() -> None:
@@ -163,3 +163,26 @@ def test_the_framework_licenses_three_times_its_inner_error_in_the_row() -> None
 def test_a_bad_framework_kernel_licenses_no_more_than_the_cap() -> None:
     assert licence_of([0.0, 500.0]) == [4.0, 4.0]
     assert licence_of([math.nan, math.inf]) == [1.0, 1.0]
+
+
+def steps_license(units: torch.Tensor) -> bool:
+    """Whether errors of so many standard deviations of steps in half precision are licensed by them alone."""
+    expected = torch.ones_like(units)
+    some = torch.full_like(units, 1e-3)
+    bound = Bound(rounding=some, tolerance=some, worst_case=some, exact=False, text="so far")
+    found = licensed(bound, expected, expected, expected + 0.5 * units, torch.full_like(units, 0.5))
+    return bool((found.worst_case > 1.0).all())
+
+
+def test_errors_that_look_like_steps_in_half_precision_are_licensed_by_them() -> None:
+    noise = torch.randn(64, 16, generator=torch.Generator().manual_seed(0)).double()
+    shared = torch.randn(64, 1, generator=torch.Generator().manual_seed(1)).double().expand(64, 16)
+    assert steps_license(noise)
+    assert steps_license(shared), "a row may share the step that rounded"
+
+
+def test_errors_that_are_larger_or_lean_to_one_side_are_not() -> None:
+    noise = torch.randn(64, 16, generator=torch.Generator().manual_seed(0)).double()
+    assert not steps_license(3.0 * noise)
+    assert not steps_license(noise + 1.0), "a wrong factor"
+    assert not steps_license(torch.zeros_like(noise) + math.nan)

@@ -108,3 +108,29 @@ def test_a_naive_reference_in_the_operators_own_precision_leaves_nothing_open(de
     operator = Operator("plus", plus, inputs, references, kind="elementwise", dims={"N": 4096})
     found = judged(operator, case_of(operator))
     assert (found.verdict, found.reference.confidence) == (Verdict.PASS, Confidence.MEDIUM)
+
+
+def in_single_steps(q, k, v, factor: float = 1.0):
+    scores = (q @ k.mT) * q.shape[-1] ** -0.5
+    return factor * (torch.softmax(scores, -1) @ v)
+
+
+def attention(function) -> Operator:
+    inputs = {"q": tensor("B S D"), "k": tensor("B S D"), "v": tensor("B S D")}
+    reference = {"torch": F.scaled_dot_product_attention}
+    dims = {"B": 4, "S": 12, "D": 16}
+    return Operator("attention", function, inputs, reference, dims=dims, dtypes=("float16", "bfloat16"))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("inputs", ["normal", "shifted", "heavy"])
+@pytest.mark.parametrize("seed", range(3))
+def test_single_steps_pass_although_the_framework_keeps_its_own_wide(dtype: str, inputs: str, seed: int) -> None:
+    operator = attention(in_single_steps)
+    assert judged(operator, case_of(operator, dtype=dtype, inputs=inputs, seed=seed)).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_single_steps_do_not_excuse_a_wrong_factor(dtype: str) -> None:
+    operator = attention(lambda q, k, v: in_single_steps(q, k, v, 1.02))
+    assert judged(operator, case_of(operator, dtype=dtype)).verdict is Verdict.FAIL
