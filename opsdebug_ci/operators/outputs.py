@@ -46,8 +46,8 @@ def named_outputs(returned: Any, contract: Contract, arguments: Arguments) -> di
     outputs: dict[str, torch.Tensor] = {}
     for name, value in _returned(returned):
         tensor = as_tensor(value)
-        views = [key for key, argument in written.items() if _same_view(tensor, argument)]
-        alias = next((key for key in views if key not in outputs or tensor.numel()), None)  # empty ones all look alike
+        views = [key for key, argument in written.items() if _same_view(value, tensor, argument)]
+        alias = next((key for key in views if key not in outputs or tensor.numel()), None)
         own = name if name not in written else f"out{len(outputs)}"  # does not hide the written argument of its name
         outputs[alias or own] = tensor
     return {**outputs, **{name: as_tensor(value) for name, value in written.items() if name not in outputs}}
@@ -124,10 +124,10 @@ def _numbered(values: list[Any]) -> list[tuple[str, Any]]:
     return [(f"out{position}", value) for position, value in enumerate(values)]
 
 
-def _same_view(tensor: torch.Tensor, argument: Any) -> bool:
-    return (
-        isinstance(argument, torch.Tensor)
-        and tensor.data_ptr() == argument.data_ptr()
-        and tensor.shape == argument.shape
-        and tensor.stride() == argument.stride()
-    )
+def _same_view(value: Any, tensor: torch.Tensor, argument: Any) -> bool:
+    """Empty tensors share no memory to be told by: they are the argument itself or a view of it."""
+    if not isinstance(argument, torch.Tensor) or tensor.shape != argument.shape or tensor.stride() != argument.stride():
+        return False
+    if not tensor.numel():
+        return value is argument or getattr(value, "_base", None) is argument
+    return tensor.data_ptr() == argument.data_ptr()

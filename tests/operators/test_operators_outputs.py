@@ -175,3 +175,12 @@ def test_nested_outputs_go_by_their_place(returned: object, contract: Contract, 
     outputs = named_outputs(returned, contract, NESTED)
     assert " ".join(outputs) == expected
     assert len(outputs) == len(expected.split())
+
+
+def test_an_empty_output_is_the_written_argument_only_if_it_is_that_very_tensor() -> None:
+    state = torch.ones(0, 4)
+    arguments = Arguments(names=("state",), values=(state,))
+    written = Contract(mutates=("state",))
+    assert list(named_outputs(torch.ones(0, 4), written, arguments)) == ["out0", "state"]
+    assert list(named_outputs(state, written, arguments)) == ["state"]
+    assert list(named_outputs(state[:], written, arguments)) == ["state"]
