@@ -138,19 +138,28 @@ def _out_of_range(judged: Judged) -> torch.Tensor:
     none = torch.zeros_like(judged.found.red)
     if source is None or bound is None or bound.exact:
         return none
-    ranged = comparable(source.in_range(judged.output.position), judged.output.actual)
+    position, smallest = judged.output.position, judged.output.arithmetic.compute.min_normal
+    ranged = comparable(source.in_range(position), judged.output.actual)
     if ranged.shape != none.shape:
         return none
     lost = torch.isfinite(expected) & ~torch.isfinite(ranged)
     if _largest_product(judged) > judged.output.arithmetic.compute.max_finite:
         lost = lost | (torch.isfinite(expected) & ~torch.isfinite(judged.output.actual))
-    flushed = 2.0 * ((ranged - expected).abs() + judged.output.arithmetic.compute.min_normal)
-    error = (judged.output.actual.double() - expected).abs()
     free = ranged != expected
     native = judged.native
     if judged.output.own_values and native is not None:
-        free = free & ~(source.flushed_last(judged.output.position).to(free.device) & (native != 0))
-    return lost | (free & (error <= bound.worst_case + flushed))
+        free = free & ~(source.flushed_last(position).to(free.device) & (native != 0))
+    error = (judged.output.actual.double() - expected).abs()
+
+    def explained(answer: torch.Tensor) -> torch.Tensor:
+        return error <= bound.worst_case + 2.0 * ((answer - expected).abs() + smallest)
+
+    accepted = lost | (free & explained(ranged))
+    if not judged.output.own_values and bool((judged.found.red & ~accepted).any()):
+        flushed = comparable(source.flushed_arguments(position), judged.output.actual)
+        free = torch.isfinite(expected) & (flushed != expected)
+        accepted = accepted | (free & (~torch.isfinite(flushed) | explained(flushed)))
+    return accepted
 
 
 def _largest_product(judged: Judged) -> float:

@@ -58,6 +58,9 @@ INDEPENDENT = 1e-12
 SELECTIONS = frozenset({"where", "masked_fill", "tril", "triu"})
 """Calls that leave out elements of an argument."""
 
+PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"})
+"""Products of matrices."""
+
 CHOICES = (ORDERS - {"argsort", "argmax", "argmin"}) | frozenset(
     """amax amin aminmax clamp clamp_max clamp_min fmax fmin hardtanh maximum minimum relu adaptive_max_pool2d
     adaptive_max_pool3d max_pool2d_with_indices max_pool3d_with_indices""".split()  # noqa: SIM905 - a word list
@@ -177,6 +180,16 @@ class Evaluations:
         """The answer where every step below the normal range of the working precision is zero, beyond it infinite."""
         return self._once("range", None, self._ranged)[position]
 
+    def flushed_arguments(self, position: int) -> torch.Tensor:
+        """The same where the arguments' subnormal numbers are zero: what a formula makes of them in another order of its
+        products may have lost all their digits."""
+        smallest = self._arithmetic.compute.min_normal
+
+        def flushed(value: torch.Tensor) -> torch.Tensor:
+            return torch.where(value.abs() < smallest, value * 0.0, value)
+
+        return self._once("range of arguments", flushed, _InRange(self._arithmetic.compute))[position]
+
     def either_zero(self, position: int) -> torch.Tensor:
         """Elements that are zero of either sign: theirs is that of a zero chosen among values, and which of two equal
         zeros is the largest is not specified."""
@@ -279,7 +292,7 @@ class Evaluations:
             self._sample_into(self._statistical, self._noise)
 
     def _sample_further(self, count: int) -> None:
-        """Worst cases, operands rounded, every result in the operand format: up to `count` runs of each that is asked."""
+        """Worst cases, operands rounded, results in the operand format: up to `count` runs of each that is asked."""
         narrow, compute = self._arithmetic.operand, self._arithmetic.compute
         if self._further is None:
             self._further = _Samples(self.centre), _Samples(self.centre), _Samples(self.centre)
@@ -288,8 +301,8 @@ class Evaluations:
                 self._further_noise[1] = self._make_noise(worst=False, operand=narrow)
                 if narrow.precision < compute.precision:
                     below = replace(self._arithmetic, compute=narrow)
-                    noise = self._make_noise(worst=False, arithmetic=below)
-                    self._further_noise[2] = replace(noise, min_normal=narrow.min_normal)
+                    low = self._make_noise(worst=False, arithmetic=below)
+                    self._further_noise[2] = replace(low, min_normal=narrow.min_normal)
         for samples, noise in zip(self._further, self._further_noise, strict=True):
             while noise is not None and samples.count < count:
                 self._sample_into(samples, noise)
@@ -426,9 +439,13 @@ class _InRange:
         """The last result of every shape that was changed, as it was before."""
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        del args, kwargs
-        if func.overloadpacket.__name__.removesuffix("_") in EXACT:
+        name = func.overloadpacket.__name__.removesuffix("_")
+        if name in EXACT:
             return result
+        if name in ("addcmul", "addcdiv"):
+            product = self._kept(func, kwargs.get("value", 1) * args[1])
+            whole = args[0] + (product * args[2] if name == "addcmul" else product / args[2])
+            result = result.copy_(whole) if func._schema.is_mutable else whole
         if isinstance(result, (tuple, list)):
             return type(result)([self._kept(func, each) for each in result])
         return self._kept(func, result)
@@ -446,10 +463,15 @@ class _InRange:
 
 
 def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """Node observer by which selections do not stop a NaN: one of an argument is one of the result."""
+    """Node observer by which selections do not stop a NaN: one of an argument is one of the result. A product of
+    matrices that an infinite element makes infinite is NaN in another order of the sums and products."""
     del kwargs
-    floating = isinstance(result, torch.Tensor) and result.is_floating_point()
-    if not floating or func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS:
+    name = func.overloadpacket.__name__.removesuffix("_")
+    if not isinstance(result, torch.Tensor) or not result.is_floating_point():
+        return result
+    if name in PRODUCTS:
+        return torch.where(torch.isinf(result), math.nan, result)
+    if name not in SELECTIONS:
         return result
     stopped = torch.zeros_like(result, dtype=torch.bool)
     for value in args:

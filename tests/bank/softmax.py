@@ -20,7 +20,8 @@ def softmax_online_right(x):
     for start in range(0, x.shape[1], 32):
         tile = x[:, start : start + 32].float()
         new_top = torch.maximum(top, tile.amax(1, keepdim=True))
-        total = total * torch.exp2((top - new_top) * LOG2E) + torch.exp2((tile - new_top) * LOG2E).sum(1, keepdim=True)
+        shift = torch.where(new_top == -math.inf, 0.0, new_top)  # a tile may be masked entirely
+        total = total * torch.exp2((top - shift) * LOG2E) + torch.exp2((tile - shift) * LOG2E).sum(1, keepdim=True)
         top = new_top
     return (torch.exp2((x.float() - top) * LOG2E) / total).to(x.dtype)
 

@@ -8,7 +8,6 @@ median over the planned ones. Everyday cases, one in nine of a plan, pay for pro
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

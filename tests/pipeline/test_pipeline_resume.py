@@ -36,8 +36,9 @@ FULL = Selection(stage=Stage.FULL, profile=Profile.DEEP, diagnosis_s=600.0, resu
 SEEDS = 5
 """Of stage full: an operator whose inputs are its own has one case for each."""
 
-WATCHED = {"one 0", "two 0"}
-"""Cases launched under watched pages, in every attempt: of each operator the first that passes."""
+WATCHED = {"one 0", *(f"two {seed}" for seed in range(SEEDS))}
+"""Cases launched in every attempt: of each operator the first that passes, under watched pages; of the one that fails,
+all that its failure is explained by."""
 
 HEADER = """
 from pathlib import Path

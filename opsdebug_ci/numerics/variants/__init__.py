@@ -39,6 +39,7 @@ from opsdebug_ci.numerics.variants.explanation import Explanation as Explanation
 from opsdebug_ci.numerics.variants.explanation import contradicts as contradicts
 from opsdebug_ci.numerics.variants.explanation import explain as explain
 from opsdebug_ci.numerics.variants.indexing import indexing
+from opsdebug_ci.numerics.variants.inner_steps import inner_steps, is_inner
 from opsdebug_ci.numerics.variants.less_stable import less_stable
 from opsdebug_ci.numerics.variants.losses import losses
 from opsdebug_ci.numerics.variants.masks import masks
@@ -112,17 +113,27 @@ UNREADABLE = (RuntimeError, IndexError, KeyError, ValueError, TypeError, Attribu
 """What a rule, or what it makes, ends in for tensors it was not written for: 8-bit floats have few operations."""
 
 
-def alternatives(call: Call) -> list[Alternative]:
-    """Everything `call` might have been instead, in a fixed order and each under a name of its own."""
-    return _told_apart(alternative for rule in CALL_RULES for alternative in _read(rule, call))
+def alternatives(call: Call, *, inside: bool) -> Iterator[Alternative]:
+    """Everything `call` might have been instead, in a fixed order and each under a name of its own; the steps `inside`
+    it last."""
+    yield from _told_apart(alternative for rule in CALL_RULES for alternative in _read(rule, call))
+    if inside:
+        yield from _read(inner_steps, call)
 
 
-def argument_alternatives(name: str, arguments: Mapping[str, Any]) -> list[Alternative]:
+def alternative_of(call: Call, name: str) -> Alternative | None:
+    """The one of that name."""
+    inner = is_inner(name)
+    found = _read(inner_steps, call, name) if inner else alternatives(call, inside=False)
+    return next((each for each in found if each.name == name), None)
+
+
+def argument_alternatives(name: str, arguments: Mapping[str, Any]) -> Iterator[Alternative]:
     """Everything one argument might have been read as, likewise."""
     return _told_apart(found for rule in ARGUMENT_RULES for found in _read(rule, name, arguments[name], arguments))
 
 
-def result_alternatives(result: torch.Tensor) -> list[Alternative]:
+def result_alternatives(result: torch.Tensor) -> Iterator[Alternative]:
     """Everything that may have been written for one result, likewise."""
     return _told_apart(found for rule in RESULT_RULES for found in _read(rule, result))
 
@@ -135,12 +146,10 @@ def _read(rule: Callable[..., Iterable[Alternative]], *asked: Any) -> Iterator[A
         return
 
 
-def _told_apart(found: Iterable[Alternative]) -> list[Alternative]:
+def _told_apart(found: Iterable[Alternative]) -> Iterator[Alternative]:
     """The second of a name is called `name (2)`, and so on."""
     seen: Counter[str] = Counter()
-    apart = []
     for alternative in found:
         seen[alternative.name] += 1
         count = seen[alternative.name]
-        apart.append(alternative if count == 1 else replace(alternative, name=f"{alternative.name} ({count})"))
-    return apart
+        yield alternative if count == 1 else replace(alternative, name=f"{alternative.name} ({count})")

@@ -184,11 +184,15 @@ def grouped_argument(name: str, value: Any, others: Mapping[str, Any]) -> Iterat
                 (f"i // {group}", partial(lambda group, i: i // group, group)),
                 (f"i % {group}", partial(lambda group, i: i % group, group)),
             ):
-                yield alternative(
-                    f"entry {words} of `{name}` is read for entry i along axis {axis}",
-                    Cause.BROADCASTING,
-                    partial(_selected, value, axis, place),
-                    weight=0.6 if small else 0.4,
+                phrase, read = f"entry {words} of `{name}`", partial(_selected, value, axis, place)
+                yield replace(
+                    alternative(
+                        f"{phrase} is read for entry i along axis {axis}",
+                        Cause.BROADCASTING,
+                        read,
+                        weight=0.6 if small else 0.4,
+                    ),
+                    layout=f"{words} {axis - value.ndim}" if small else "",
                 )
 
 

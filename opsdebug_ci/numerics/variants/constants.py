@@ -37,6 +37,7 @@ MAKERS = frozenset(
 def constants(call: Call) -> Iterator[Alternative]:
     """Every number of a call that is no place or size, replaced by those it is confused with."""
     yield from _outside_the_root(call)
+    yield from _exchanged(call)
     if call.name in MAKERS and call.name not in ("full", "scalar_tensor", "full_like", "fill"):
         return
     for name, value in numbers(call).items():
@@ -72,6 +73,32 @@ def _outside_the_root(call: Call) -> Iterator[Alternative]:
         result=outside,
         weight=0.85,
     )
+
+
+def _exchanged(call: Call) -> Iterator[Alternative]:
+    """a*x + (1 - a)*y as (1 - a)*x + a*y: what this step is made of are two like steps, each with a number."""
+    given = [value for held in call.values.values() for value in (held if isinstance(held, (list, tuple)) else (held,))]
+    made = [step for value in given if isinstance(value, torch.Tensor) and (step := call.maker(value)) is not None]
+    if len(made) != 2 or made[0].name != made[1].name or made[0] is made[1]:
+        return
+    held = [list(numbers(step).items()) for step in made]
+    if any(len(each) != 1 for each in held) or held[0][0][1] == held[1][0][1]:
+        return
+    (one,), (other,) = held
+
+    def exchanged() -> Any:
+        swapped = {
+            id(made[0].result): made[0].again(**{one[0]: other[1]}),
+            id(made[1].result): made[1].again(**{other[0]: one[1]}),
+        }
+
+        def changed(held: Any) -> Any:
+            return [changed(each) for each in held] if isinstance(held, (list, tuple)) else swapped.get(id(held), held)
+
+        return call.again(**{name: changed(held) for name, held in call.values.items()})
+
+    phrase = f"{spelled(one[1])} and {spelled(other[1])} are exchanged"
+    yield Alternative(name=phrase, cause=Cause.WRONG_DEFAULT, statement=phrase, result=exchanged, weight=0.75)
 
 
 def numbers(call: Call) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,9 @@ from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 GATHERS = {"gather": "index", "index_select": "index", "embedding": "indices", "index": "indices", "take": "index"}
 """Call to the argument that holds its indices."""
 
+PERMUTED = ("gather", "index_select", "index", "scatter")
+"""Calls by which elements are put in order, or back."""
+
 WIDTHS = (8, 16, 32)
 """Bits of the index types offsets may be computed in."""
 
@@ -22,6 +26,10 @@ def indexing(call: Call) -> Iterator[Alternative]:
     """What a gather or a scatter might have used for its indices."""
     if call.name in GATHERS:
         yield from _gathers(call)
+    if call.name in PERMUTED:
+        yield from _permutations(call)
+    if call.name in ROWS:
+        yield from _lost(call)
     if call.name in ("scatter", "scatter_add", "index_put", "index_add", "scatter_reduce"):
         yield from _updates(call)
     if call.name == "slice":
@@ -58,6 +66,27 @@ def _gathers(call: Call) -> Iterator[Alternative]:
             )
 
 
+def _permutations(call: Call) -> Iterator[Alternative]:
+    """Elements put in order the other way round, or not at all, where the indices are a permutation."""
+    index, moved = _single(call.values.get("index", call.values.get("indices"))), call.tensor("self")
+    if call.name == "scatter":
+        moved = call.tensor("src")
+    if index is None or moved is None or index.dtype is torch.bool or not index.ndim:
+        return
+    axis = int(call.values.get("dim") or 0) % index.ndim
+    inverse, size = index.argsort(axis), index.shape[axis]
+    in_order = torch.arange(size, device=index.device).reshape([-1 if k == axis else 1 for k in range(index.ndim)])
+    if size < 2 or not bool((index.gather(axis, inverse) == in_order).all()):
+        return
+    name = "indices" if call.name == "index" else "index"
+    back = partial(call.again, **{name: [inverse] if call.name == "index" else inverse})
+    phrase = f"`{call.name}` goes by the inverse of its permutation"
+    yield alternative(phrase, Cause.LAYOUT_PERMUTATION, back, weight=0.8)
+    if moved.shape == call.result.shape:
+        phrase = f"what `{call.name}` puts in order stays as it was"
+        yield alternative(phrase, Cause.LAYOUT_PERMUTATION, moved.clone, weight=0.7)
+
+
 def _single(indices: Any) -> torch.Tensor | None:
     if isinstance(indices, torch.Tensor):
         return indices
@@ -71,6 +100,49 @@ def _wrapped_rows(call: Call, source: torch.Tensor, index: torch.Tensor, row: in
     wrapped = (offset + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
     places = (wrapped.unsqueeze(-1) + torch.arange(row, device=source.device)) % source.numel()
     return source.reshape(-1)[places].reshape(call.result.shape)
+
+
+TILES = (4, 8, 16, 32, 64, 128)
+"""Updates that are made at a time."""
+
+ROWS = {
+    "index_put": ("self", "indices", "values"),
+    "index_add": ("self", "index", "source"),
+    "embedding_dense_backward": ("", "indices", "grad_output"),
+}
+"""Call that adds rows: to what, at which indices, and which."""
+
+
+def _lost(call: Call) -> Iterator[Alternative]:
+    """Of rows added to one place, the last of a tile alone arrives."""
+    into, where, what = ROWS[call.name]
+    index, rows = _single(call.values[where]), call.tensor(what)
+    along = call.name != "index_add" or call.values["dim"] == 0
+    if (
+        index is None
+        or rows is None
+        or not along
+        or index.dtype is torch.bool
+        or call.values.get("accumulate") is False
+    ):
+        return
+    start = call.values[into] if into else torch.zeros_like(call.result)
+    places, updates = index.reshape(-1), rows.expand(*index.shape, *start.shape[1:]).reshape(-1, *start.shape[1:])
+
+    def lost(tile: int) -> torch.Tensor:
+        made: torch.Tensor = start.clone()
+        for at, update in zip(torch.split(places, tile), torch.split(updates, tile), strict=True):
+            last = torch.tensor([k for k, row in enumerate(at.tolist()) if row not in at[k + 1 :].tolist()])
+            made[at[last]] += update[last]
+        return made
+
+    for tile in (*(tile for tile in TILES if tile < len(places)), len(places)):
+        some = f", of those in a tile of {tile}" if tile < len(places) else ""
+        phrase = f"the last of equal indices stands alone{some}, where they should be summed"
+        yield replace(
+            alternative(phrase, Cause.NONDETERMINISM_RACE, partial(lost, tile), weight=0.7),
+            name=phrase if some else "the last of all equal indices stands alone",
+        )
 
 
 def _updates(call: Call) -> Iterator[Alternative]:

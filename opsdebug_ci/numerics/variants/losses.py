@@ -9,10 +9,14 @@ from typing import Any
 import torch
 
 from opsdebug_ci.model.vocabulary import Cause
-from opsdebug_ci.numerics.variants.call import Alternative, Call
+from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 
 REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 """torch's numbers of the reductions of a loss."""
+
+
+BLOCKS = (2, 4, 8, 16, 32, 64, 128)
+"""Rows that are reduced at a time."""
 
 
 def losses(call: Call) -> Iterator[Alternative]:
@@ -82,6 +86,9 @@ def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:
                 result=partial(_over, call, int((target != ignored).sum())),
                 weight=0.85,
             )
+    for block in (block for block in BLOCKS if reduction == 1 and block < len(target)):
+        phrase = f"the means of blocks of {block} are averaged, whatever they count"
+        yield alternative(phrase, Cause.WRONG_SCALE, partial(_averaged, call, block), weight=0.7)
     if reduction == 1 and bool((target == ignored).any()):
         yield Alternative(
             name="ignored targets in the divisor",
@@ -90,6 +97,15 @@ def _likelihood(call: Call, reduction: int) -> Iterator[Alternative]:
             result=partial(_over, call, target.numel()),
             weight=0.85,
         )
+
+
+def _averaged(call: Call, block: int) -> Any:
+    """The mean of the means of blocks of rows."""
+    rows, targets = call.values["self"].split(block), call.values["target"].split(block)
+    parts = [call.again(self=row, target=target) for row, target in zip(rows, targets, strict=True)]
+    several = isinstance(parts[0], (tuple, list))
+    mean = torch.stack([part[0] if several else part for part in parts]).nanmean()
+    return (mean, *call.result[1:]) if several else mean
 
 
 def _over(call: Call, count: int) -> Any:

@@ -14,6 +14,7 @@ import torch
 from opsdebug_ci.model.vocabulary import Cause
 from opsdebug_ci.numerics.variants.call import Alternative, Call, alternative
 from opsdebug_ci.numerics.variants.reduced_axes import MOST_AXES, listed
+from opsdebug_ci.numerics.variants.reductions import BETWEEN, BLOCKS, squares_of_blocks
 from opsdebug_ci.numerics.variants.tails import paddings, read_on
 
 PADDINGS = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -62,6 +63,9 @@ class _Norm:
     divided_by_padded: bool = False
     """The divisor counts those zeros too."""
 
+    joined: tuple[int, str] | None = None
+    """Length of the blocks the squares are summed in, and how these are put together."""
+
     def rows(
         self, total: Total = _total, centre: torch.Tensor | None = None, *, one_pass: bool = False
     ) -> torch.Tensor:
@@ -74,6 +78,8 @@ class _Norm:
             mean = total(read, 1) / count
         centred = self.x - mean
         square = total((read - mean) ** 2 * held, 1) + self.padding * mean**2
+        if self.joined is not None:
+            square = squares_of_blocks(self.x, *self.joined).unsqueeze(1)
         divisor = count - self.lost + (self.eps if self.place == "count" else 0.0)
         variance = square / divisor
         if one_pass:
@@ -162,6 +168,10 @@ def _siblings(norm: _Norm) -> Iterator[Sibling]:
         whose = "the channels that follow the group's" if norm.block > 1 else "the elements that follow the row's"
         statement = f"the statistics take in {whose}, up to the next power of two = {units + beyond}"
         yield statement, Cause.TAIL_MASK, replace(norm, beyond=beyond * norm.block)
+    for block in (block for block in BLOCKS if norm.centred and block < n):
+        for way in BETWEEN:
+            joined = replace(norm, joined=(block, way))
+            yield f"blocks of {block} are put together {way}", Cause.WRONG_DEFAULT, joined
     swapped = "the mean is subtracted" if not norm.centred else "the mean is not subtracted"
     yield swapped, Cause.WRONG_DEFAULT, replace(norm, centred=not norm.centred)
 

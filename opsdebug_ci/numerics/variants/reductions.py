@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import torch
@@ -147,36 +147,76 @@ def _carried(call: Call, x: torch.Tensor, axis: int, block: int) -> torch.Tensor
 
 
 def _blocks(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
-    """Means and variances of blocks put together as if all were full, or without the spread of their means (Chan, Golub
-    and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979, has both)."""
+    """Means and variances of blocks put together wrongly."""
     axis = axis_of(call, x.ndim)
     if axis is None or call.name not in ("mean", "var", "std") or not isinstance(call.result, torch.Tensor):
         return
-    for block in (block for block in BLOCKS if block < x.shape[axis]):
-        ways = ("as if the last one were full", "without the spread of their means")
-        for way, spread in zip(ways, (True, False), strict=True):
-            if (spread or call.name != "mean") and (x.shape[axis] % block or not spread):
-                phrase = f"blocks of {block} are put together {way}"
-                result = partial(_put_together, call, x, axis, block, spread=spread)
-                yield alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.6)
-
-
-def _put_together(call: Call, x: torch.Tensor, axis: int, block: int, *, spread: bool) -> torch.Tensor:
     rows = x.movedim(axis, -1)
-    n, parts = rows.shape[-1], torch.split(rows, block, -1)
-    counts = [float(block if spread else part.shape[-1]) for part in parts]
-    means = torch.stack([part.sum(-1) / count for part, count in zip(parts, counts, strict=True)], -1)
-    weights = rows.new_tensor(counts) / sum(counts)
-    mean = (means * weights).sum(-1, keepdim=True)
-    if call.name == "mean":
-        found = mean.squeeze(-1)
-    else:
-        squares = torch.stack([((part - means[..., k : k + 1]) ** 2).sum(-1) for k, part in enumerate(parts)], -1)
-        between = (means - mean) ** 2 * rows.new_tensor(counts) * spread
+    n = rows.shape[-1]
+    for block in (block for block in BLOCKS if block < n):
+        if call.name == "mean":
+            ways = {"as if the last one were full": -(-n // block) * block, ALIKE: 0}
+            for way, count in ways.items() if n % block else ():
+                mean = partial(_mean_of_blocks, rows, block, count)
+                yield _joined(block, way, partial(_shaped, mean, call.result))
+            continue
         given = call.values.get("correction")
-        found = (squares + between).sum(-1) / (n - (1 if given is None else given))
-        found = found.sqrt() if call.name == "std" else found
-    return found.reshape(call.result.shape)
+        divisor = n - (1 if given is None else given)
+
+        def spread(way: str, block: int = block, divisor: float = divisor) -> torch.Tensor:
+            found = squares_of_blocks(rows, block, way) / divisor
+            return (found.sqrt() if call.name == "std" else found).reshape(call.result.shape)
+
+        for way in BETWEEN:
+            yield _joined(block, way, partial(spread, way))
+
+
+def _shaped(made: Callable[[], torch.Tensor], like: torch.Tensor) -> torch.Tensor:
+    return made().reshape(like.shape)
+
+
+def _joined(block: int, way: str, result: Callable[[], torch.Tensor]) -> Alternative:
+    return alternative(f"blocks of {block} are put together {way}", Cause.WRONG_DEFAULT, result, weight=0.6)
+
+
+def _mean_of_blocks(rows: torch.Tensor, block: int, count: int) -> torch.Tensor:
+    parts = torch.split(rows, block, -1)
+    return rows.sum(-1) / count if count else torch.stack([part.mean(-1) for part in parts], -1).mean(-1)
+
+
+ALIKE = "as if all held as many"
+"""Blocks that are not full taken for full ones."""
+
+BETWEEN = (
+    "without the spread of their means",
+    "with the spread of their means times the count of the new block alone",
+    "with the spread of their means times the count so far alone",
+    "with the spread about the mean that holds the new block already",
+    ALIKE,
+)
+"""How blocks are put together wrongly."""
+
+
+def _between(way: str, before: float, here: float) -> float:
+    """What the squared difference of means is multiplied by when a block joins those before it, where n*m/(n + m) is
+    right (Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+    """
+    share = here / (before + here)
+    factors = (0.0, here, before, before * share * (1 - share) ** 2, before * share)
+    return factors[BETWEEN.index(way)]
+
+
+def squares_of_blocks(rows: torch.Tensor, block: int, way: str) -> torch.Tensor:
+    """Sums of squared deviations along the last axis, of blocks that join those before them in one of these ways."""
+    first, *parts = torch.split(rows, block, -1)
+    seen, mean, squares = first.shape[-1], first.mean(-1), first.var(-1, correction=0) * first.shape[-1]
+    for part in parts:
+        here = block if way == ALIKE else part.shape[-1]
+        delta = part.mean(-1) - mean
+        squares = squares + part.var(-1, correction=0) * part.shape[-1] + delta**2 * _between(way, seen, here)
+        seen += here
+        mean = mean + delta * here / seen
+    return squares
 
 
 def _bases(call: Call, x: torch.Tensor) -> Iterator[Alternative]:

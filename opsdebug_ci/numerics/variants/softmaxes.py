@@ -42,7 +42,7 @@ def softmaxes(call: Call) -> Iterator[Alternative]:
     yield from _misspreads(x, axis, logarithmic=logarithmic)
     yield from _in_blocks(x, axis, partial(_Blocks.softmax, logarithmic=logarithmic))
     if not logarithmic:
-        yield from _joined(x, axis)
+        yield from _joined(call, x, axis)
     yield from _dead_rows(call, x, axis)
     yield alternative(
         UNSHIFTED, Cause.NAN_INF_HANDLING, lambda: _unshifted(x, axis, logarithmic=logarithmic), weight=WEIGHT
@@ -124,22 +124,44 @@ def _in_blocks(x: torch.Tensor, axis: int, finish: Callable[[_Blocks], torch.Ten
             yield alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.8)
 
 
-def _joined(x: torch.Tensor, axis: int) -> Iterator[Alternative]:
-    """Finished blocks put together with other weights than their shares of the sum."""
-    for block in (block for block in BLOCKS if block < x.shape[axis]):
+POWERS = {
+    "weighted alike, not by the sum of their terms": 0.0,
+    "joined by exp of logarithms to base 2: their weights are to the power 1.4427": 1 / math.log(2),
+    "joined by exp2 of natural logarithms: their weights are to the power 0.6931": math.log(2),
+}
+"""How finished blocks are put together wrongly, and to which power that takes their shares of the sum."""
 
-        def joined(alike: bool, block: int = block) -> torch.Tensor:
-            n = x.shape[axis]
+
+def _joined(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
+    """Finished blocks put together with other weights than their shares of the sum."""
+    n = x.shape[axis]
+    lengths = {str(block): block for block in BLOCKS} | dict(_pages(call))
+    for length, block in ((length, block) for length, block in lengths.items() if block < n):
+
+        def joined(power: float | None, block: int = block) -> torch.Tensor:
             largest = _of_blocks(x, axis, block)
             terms = (x - _spread(largest, axis, block, n)).exp()
             sums = _of_blocks(terms, axis, block, torch.sum, 0.0)
-            weights = torch.full_like(largest, 1 / largest.shape[axis]) if alike else largest.softmax(axis)
+            weights = (largest if power is None else power * (largest + sums.log())).softmax(axis)
             return terms / _spread(sums, axis, block, n) * _spread(weights, axis, block, n)
 
-        phrase = f"blocks of {block} are weighted by their largest term, not by the sum of their terms"
-        yield alternative(phrase, Cause.WRONG_DEFAULT, partial(joined, alike=False), weight=0.8)
-        phrase = f"blocks of {block} are weighted alike, not by the sum of their terms"
-        yield alternative(phrase, Cause.WRONG_DEFAULT, partial(joined, alike=True), weight=0.7)
+        ways = {"weighted by their largest term, not by the sum of their terms": None, **POWERS}
+        for words, power in ways.items():
+            yield Alternative(
+                name=f"blocks of {length} are {words}",
+                cause=Cause.WRONG_DEFAULT,
+                statement=f"blocks of {block} are {words}",
+                result=partial(joined, power),
+                weight=0.75,
+            )
+
+
+def _pages(call: Call) -> Iterator[tuple[str, int]]:
+    """Lengths of the pages of arguments that are looked up by whole numbers, by name."""
+    if any(not value.is_floating_point() for value in call.arguments.values()):
+        for name, value in call.arguments.items():
+            if value.is_floating_point() and value.ndim > 2 and value.shape[1] > 1:
+                yield f"a page of `{name}`", value.shape[1]
 
 
 def _of_blocks(

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 
@@ -32,15 +33,21 @@ class _Value:
     later: int = 0
     """Steps of that name after it: counted backwards, it has the same name in every round of a loop."""
 
-    def name(self, call: Call) -> str:
-        """The same at every size."""
+    def name(self, call: Call, mine: _Value) -> str:
+        """The same at every size, and in every round of a loop, also of one that a gradient goes back through."""
         if self.maker is None:
             return _argument(self.tensor, call)
+        if mine.maker is not None and mine.maker.name == self.maker.name:
+            return f"the `{self.maker.name}` {mine.later - self.later:+d} from that"
         return f"the result of the last `{self.maker.name}`" + (f" but {self.later}" if self.later else "")
 
     def words(self, call: Call) -> str:
         """What a person calls it: an argument, or a step and what that was made of."""
         return _argument(self.tensor, call) if self.maker is None else _spelled(self.maker)
+
+
+COPIES = frozenset({"clone", "to", "_to_copy", "contiguous", "detach", "alias"})
+"""Steps that hand on what they are given."""
 
 
 def sources(call: Call) -> Iterator[Alternative]:
@@ -51,12 +58,14 @@ def sources(call: Call) -> Iterator[Alternative]:
     for name, tensor in call.values.items():
         if not isinstance(tensor, torch.Tensor) or not tensor.is_floating_point() or not tensor.numel():
             continue
-        mine = known[id(tensor)]
+        mine = known.get(id(tensor))
+        if mine is None:
+            continue  # the call hands on what it was given
         alike = [other for other in known.values() if _may_stand_for(other.tensor, tensor)]
         for other in alike[-MOST:]:
             if not torch.equal(other.tensor, tensor):
                 yield Alternative(
-                    name=f"`{call.name}` is made of {other.name(call)}, not of {mine.name(call)}",
+                    name=f"`{call.name}` is made of {other.name(call, mine)}, not of {mine.name(call, other)}",
                     cause=Cause.WRONG_DEFAULT,
                     statement=f"`{call.name}` is made of {other.words(call)}, not of {mine.words(call)}",
                     result=partial(lambda name, other: call.again(**{name: other}), name, other.tensor),
@@ -90,10 +99,13 @@ def _argument(value: torch.Tensor, call: Call) -> str:
 
 
 def _spelled(step: Call) -> str:
-    """`mul(momentum, 0.9)`; of what was made in turn, which step made it."""
+    """`mul(momentum, 0.9)`; of what was made in turn, which step made it. Of a copy, what was copied."""
+    if step.name in COPIES:
+        copied, maker = _original(step.values["self"], step)
+        return _argument(copied, step) if maker is None else _spelled(maker)
     parts = []
-    for value in step.values.values():
-        maker = step.maker(value)
+    for given in step.values.values():
+        value, maker = _original(given, step)
         if maker is not None:
             parts.append(f"{maker.name}(...)")
         elif isinstance(value, torch.Tensor):
@@ -101,3 +113,12 @@ def _spelled(step: Call) -> str:
         elif isinstance(value, float):
             parts.append(spelled(value))
     return f"`{step.name}({', '.join(parts)})`"
+
+
+def _original(value: Any, step: Call) -> tuple[Any, Call | None]:
+    """What was copied, and which step made that."""
+    maker = step.maker(value)
+    while maker is not None and maker.name in COPIES:
+        value = maker.values["self"]
+        maker = maker.maker(value)
+    return value, maker

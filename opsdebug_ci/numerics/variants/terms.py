@@ -19,6 +19,7 @@ UNARY = frozenset(
 
 STEPS = REDUCTIONS | SCANS | UNARY | frozenset("add sub mul div neg relu round floor ceil trunc".split())  # noqa: SIM905 - a word list
 STEPS |= frozenset({"clamp", "clamp_min", "clamp_max", "expm1", "log2", "exp2", "gelu", "silu", "softplus", "sign"})
+STEPS |= {"masked_fill"}
 """Calls of one main operand."""
 
 

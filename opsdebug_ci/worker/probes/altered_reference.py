@@ -52,6 +52,9 @@ MOST_LEFT = 0.3
 MOST_PARTS = 4
 """Such alterations that are tried so."""
 
+MOST_INSIDE = 4
+"""Calls of one name whose own steps are altered: a loop shows them in the first."""
+
 MOST_SECONDS_IN_TWOS = 1.0
 """Most that this may cost for one failing output."""
 
@@ -279,7 +282,7 @@ class _Recorder:
                     alternative=item,
                     call=call.name,
                 )
-                for item in alternatives(call)
+                for item in alternatives(call, inside=place < MOST_INSIDE)
             ]
         return result
 

@@ -24,7 +24,7 @@ from opsdebug_ci.numerics.variants import (
     UNREADABLE,
     Alternative,
     Call,
-    alternatives,
+    alternative_of,
     argument_alternatives,
     read_call,
     result_alternatives,
@@ -95,7 +95,7 @@ class _Altered:
         for part in self._parts if self._watcher.count <= MOST_CALLS else ():
             if not self._is_meant(part, call):
                 continue
-            chosen = next((item for item in alternatives(call) if item.name == part.name), None)
+            chosen = alternative_of(call, part.name)
             if chosen is None:
                 continue
             with ObservedMode(self._inner) if chosen.rounds and self._inner else nullcontext():

@@ -1,8 +1,8 @@
 """Other values where earlier ones lay: does the operator look at its inputs, every time?
 
-(1) the case's values, whose storages are kept; (2) other values as new tensors at these addresses; (3) the case's values
-written into those very tensors. Meanwhile (1) watches for references. Where (2) and (3) change most of every output,
-the operator looks. Else: (4) the other values at other addresses, and what the reference says of them.
+(1) the case's values, whose storages are kept; (2) other values as new tensors at these addresses; (3) the case's
+values written into those very tensors. Meanwhile (1) watches for references. Where (2) and (3) change most of every
+output, the operator looks. Else: (4) the other values at other addresses, and what the reference says of them.
 
 Decides what is unambiguous: a result that is bit for bit the one of the launch before, although the reference tells
 the two sets of values clearly apart and the operator is wrong about the second; and, on the case's own values, other
