@@ -181,7 +181,7 @@ class Evaluations:
         return self._once("range", None, self._ranged)[position]
 
     def flushed_arguments(self, position: int) -> torch.Tensor:
-        """The same where the arguments' subnormal numbers are zero: what a formula makes of them in another order of its
+        """The same where subnormal numbers of the arguments are zero: what is made of them in another order of
         products may have lost all their digits."""
         smallest = self._arithmetic.compute.min_normal
 

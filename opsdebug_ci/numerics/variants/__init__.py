@@ -39,7 +39,7 @@ from opsdebug_ci.numerics.variants.explanation import Explanation as Explanation
 from opsdebug_ci.numerics.variants.explanation import contradicts as contradicts
 from opsdebug_ci.numerics.variants.explanation import explain as explain
 from opsdebug_ci.numerics.variants.indexing import indexing
-from opsdebug_ci.numerics.variants.inner_steps import inner_steps, is_inner
+from opsdebug_ci.numerics.variants.inner_steps import inner_steps
 from opsdebug_ci.numerics.variants.less_stable import less_stable
 from opsdebug_ci.numerics.variants.losses import losses
 from opsdebug_ci.numerics.variants.masks import masks
@@ -114,17 +114,18 @@ UNREADABLE = (RuntimeError, IndexError, KeyError, ValueError, TypeError, Attribu
 
 
 def alternatives(call: Call, *, inside: bool) -> Iterator[Alternative]:
-    """Everything `call` might have been instead, in a fixed order and each under a name of its own; the steps `inside`
-    it last."""
-    yield from _told_apart(alternative for rule in CALL_RULES for alternative in _read(rule, call))
-    if inside:
-        yield from _read(inner_steps, call)
+    """Everything `call` might have been instead, in a fixed order and each under a name of its own within its rule; the
+    steps `inside` it last."""
+    for rule in (*CALL_RULES, inner_steps) if inside else CALL_RULES:
+        yield from _told_apart(replace(each, rule=rule.__name__) for each in _read(rule, call))
 
 
-def alternative_of(call: Call, name: str) -> Alternative | None:
-    """The one of that name."""
-    inner = is_inner(name)
-    found = _read(inner_steps, call, name) if inner else alternatives(call, inside=False)
+def alternative_of(call: Call, name: str, rule: str) -> Alternative | None:
+    """The one of that name that a rule lists."""
+    if rule == inner_steps.__name__:
+        found = _read(inner_steps, call, name)
+    else:
+        found = _told_apart(_read(next(each for each in CALL_RULES if each.__name__ == rule), call))
     return next((each for each in found if each.name == name), None)
 
 

@@ -41,6 +41,9 @@ class Alternative:
     """What it divides by, and what the reference divides by: a ratio of the outputs is told as a fraction of them, or
     its root, where it is measured to be that. None: it is not about a count."""
 
+    rule: str = ""
+    """Which rule lists it."""
+
     layout: str = ""
     """The order of elements that is taken for another one: it may be that of several arguments, and of the result."""
 

@@ -38,9 +38,6 @@ WRITTEN_OUT = tuple(
 MOST_STEPS = 80
 """Steps of one call that are altered, its first."""
 
-IN_GRADIENT, INSIDE = "in the gradient of", "inside"
-"""How names of these alternatives begin."""
-
 LIKELIHOOD = 0.9
 """Times its weight: a library call is more often wrong as a whole."""
 
@@ -48,11 +45,11 @@ LIKELIHOOD = 0.9
 def inner_steps(call: Call, only: str = "") -> Iterator[Alternative]:
     """One step inside the call altered; `only` by the alternative of that name, where one is meant."""
     steps = decomposition_table.get(call.function)
-    if steps is None or not call.name.endswith(BACKWARD) and not call.name.startswith(WRITTEN_OUT):
+    if steps is None or (not call.name.endswith(BACKWARD) and not call.name.startswith(WRITTEN_OUT)):
         return
     end = next((end for end in BACKWARD if call.name.endswith(end)), "")
     plain = call.name.removesuffix(end).removeprefix("_").removeprefix("native_")
-    where = f"{IN_GRADIENT if end else INSIDE} `{plain}`"
+    where = f"{'in the gradient of' if end else 'inside'} `{plain}`"
     recorder = _Recorder(call, int(only.rpartition("#")[2]) if only else None)
     if not _same(recorder.run(steps), call.result):
         return
@@ -64,11 +61,6 @@ def inner_steps(call: Call, only: str = "") -> Iterator[Alternative]:
             result=partial(_Recorder(call, place, item.name).run, steps),
             weight=item.weight * LIKELIHOOD,
         )
-
-
-def is_inner(name: str) -> bool:
-    """Whether an alternative of that name is one of `inner_steps`."""
-    return name.startswith((IN_GRADIENT, INSIDE))
 
 
 class _Recorder:

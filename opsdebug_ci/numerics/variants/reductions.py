@@ -208,9 +208,8 @@ def _between(way: str, before: float, here: float) -> float:
 
 def squares_of_blocks(rows: torch.Tensor, block: int, way: str) -> torch.Tensor:
     """Sums of squared deviations along the last axis, of blocks that join those before them in one of these ways."""
-    first, *parts = torch.split(rows, block, -1)
-    seen, mean, squares = first.shape[-1], first.mean(-1), first.var(-1, correction=0) * first.shape[-1]
-    for part in parts:
+    seen, mean, squares = 0, torch.zeros_like(rows[..., 0]), torch.zeros_like(rows[..., 0])
+    for part in torch.split(rows, block, -1):
         here = block if way == ALIKE else part.shape[-1]
         delta = part.mean(-1) - mean
         squares = squares + part.var(-1, correction=0) * part.shape[-1] + delta**2 * _between(way, seen, here)

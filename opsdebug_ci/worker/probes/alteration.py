@@ -28,6 +28,9 @@ class Alteration:
     name: str
     """Name of the alternative."""
 
+    rule: str = ""
+    """Rule that lists it; empty for arguments."""
+
     argument: str | None = None
     """Argument it replaces, or RESULT; None: it replaces the result of a call."""
 

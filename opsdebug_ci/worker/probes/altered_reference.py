@@ -256,7 +256,8 @@ def _placed(found: list[Candidate]) -> list[Candidate]:
         kind = candidate.call, name
         seen[kind] += 1
         if total[name] > 1:
-            everywhere = Alteration(name=name, where=f", in all {total[name]} such steps")
+            rule = candidate.alternative.rule
+            everywhere = Alteration(name=name, rule=rule, where=f", in all {total[name]} such steps")
             several[name] = replace(candidate, alteration=everywhere)
         which = f" (`{candidate.call}` {seen[kind]} of {count[kind]})" if count[kind] > 1 else ""
         likely = candidate.alternative.weight * (ONE_OF_MANY if total[name] > 2 else 1.0)
@@ -278,7 +279,7 @@ class _Recorder:
             place = self._watcher.place
             self.found += [
                 Candidate(
-                    alteration=Alteration(name=item.name, operation=call.name, call=place),
+                    alteration=Alteration(name=item.name, rule=item.rule, operation=call.name, call=place),
                     alternative=item,
                     call=call.name,
                 )

@@ -95,7 +95,7 @@ class _Altered:
         for part in self._parts if self._watcher.count <= MOST_CALLS else ():
             if not self._is_meant(part, call):
                 continue
-            chosen = alternative_of(call, part.name)
+            chosen = alternative_of(call, part.name, part.rule)
             if chosen is None:
                 continue
             with ObservedMode(self._inner) if chosen.rounds and self._inner else nullcontext():
