@@ -96,3 +96,50 @@ def test_an_index_axis_that_does_not_exist_is_a_mistake() -> None:
 def test_requires_may_answer_with_anything_true(answer: object, status: Status) -> None:
     operator = unary(lambda x: 2 * x, requires=lambda case: answer)
     assert run(operator).status is status
+
+
+def of_three(function, reference) -> Operator:
+    inputs = {name: tensor("N") for name in ("a", "b", "c")}
+    return Operator("of_three", function, inputs, {"torch": reference}, kind="elementwise", dims={"N": 65})
+
+
+def quotient(a, b, c):
+    return a + 0.2 * (b / c)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "function", [quotient, lambda a, b, c: a + 0.2 * b / c, lambda a, b, c: torch.addcdiv(a, b, c, value=0.2)]
+)
+def test_products_of_subnormal_arguments_may_be_made_in_any_order(function, seed: int) -> None:
+    operator = of_three(function, quotient)
+    assert judged(operator, case_of(operator, inputs="subnormal", seed=seed)).verdict is Verdict.PASS
+
+
+def test_subnormal_arguments_that_somebody_chose_excuse_nothing() -> None:
+    def made(seed: int, dims: dict[str, int], dtype: str) -> dict[str, torch.Tensor]:
+        return {"a": torch.ones(8), "b": torch.full((8,), 3e-39), "c": torch.full((8,), 4e-39)}
+
+    reference = {"torch": quotient}
+    wrong = Operator("chosen", lambda a, b, c: a + 0.2001 * (b / c), made, reference, kind="elementwise")
+    assert judged(wrong, own(wrong)).verdict is Verdict.FAIL
+
+
+INFINITE = {"x": (2, 8), "w": (8, 4), "v": (4, 3)}
+
+
+def with_an_infinity(name: str):
+    def made(seed: int, dims: dict[str, int], dtype: str) -> dict[str, torch.Tensor]:
+        draw = torch.Generator().manual_seed(seed)
+        values = {key: torch.randn(shape, generator=draw) for key, shape in INFINITE.items()}
+        values[name][0, 0] = torch.inf
+        return values
+
+    return made
+
+
+@pytest.mark.parametrize("name", INFINITE)
+def test_products_with_an_infinity_may_be_associated_either_way(name: str) -> None:
+    reference = {"torch": lambda x, w, v: x @ w @ v}
+    operator = Operator("chained", lambda x, w, v: x @ (w @ v), with_an_infinity(name), reference, kind="matmul")
+    assert judged(operator, own(operator)).verdict is Verdict.PASS

@@ -39,7 +39,7 @@ from opsdebug_ci.numerics.variants.explanation import Explanation as Explanation
 from opsdebug_ci.numerics.variants.explanation import contradicts as contradicts
 from opsdebug_ci.numerics.variants.explanation import explain as explain
 from opsdebug_ci.numerics.variants.indexing import indexing
-from opsdebug_ci.numerics.variants.inner_steps import inner_steps
+from opsdebug_ci.numerics.variants.inner_steps import inner_steps as inner_steps
 from opsdebug_ci.numerics.variants.less_stable import less_stable
 from opsdebug_ci.numerics.variants.losses import losses
 from opsdebug_ci.numerics.variants.masks import masks

@@ -225,6 +225,78 @@ def _group_norm_of_eight(x: torch.Tensor) -> torch.Tensor:
     return torch.cat(rows).reshape(x.shape)
 
 
+def _later(x: torch.Tensor) -> torch.Tensor:
+    return torch.ones_like(x, dtype=torch.bool).triu(1)
+
+
+def layer_norm_gradient(x: torch.Tensor, weight: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+    with torch.enable_grad():
+        leaf = x.detach().requires_grad_()
+        (dx,) = torch.autograd.grad(functional.layer_norm(leaf, (x.shape[-1],), weight), leaf, dy)
+    return dx
+
+
+def _without_the_weight(x: torch.Tensor, weight: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+    """Its mean term leaves the weight out."""
+    rstd = torch.rsqrt(x.var(-1, correction=0, keepdim=True) + 1e-5)
+    xhat = (x - x.mean(-1, keepdim=True)) * rstd
+    return rstd * (dy * weight - dy.mean(-1, keepdim=True) - xhat * (dy * weight * xhat).mean(-1, keepdim=True))
+
+
+def attention_of(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(q @ k.mT, -1) @ v
+
+
+def _joined_by_exp(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Splits of 8 keys, joined by exp of logarithms to base 2."""
+    parts, logarithms = [], []
+    for keys, values in zip(k.split(8), v.split(8), strict=True):
+        scores = q @ keys.mT
+        parts.append(torch.softmax(scores, -1) @ values)
+        logarithms.append(torch.logsumexp(scores, -1) / math.log(2))
+    weights = torch.stack(logarithms).softmax(0)
+    return (torch.stack(parts) * weights[..., None]).sum(0)
+
+
+def _back_by_gather(x: torch.Tensor) -> torch.Tensor:
+    values, order = torch.sort(x, stable=True)
+    return values.cumsum(-1).gather(-1, order)
+
+
+def _back_by_scatter(x: torch.Tensor) -> torch.Tensor:
+    values, order = torch.sort(x, stable=True)
+    return torch.zeros_like(x).scatter(-1, order, values.cumsum(-1))
+
+
+def _rows_of_tiles(index: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    total = torch.zeros(6, rows.shape[1])
+    for at, tile in zip(index.split(8), rows.split(8), strict=True):
+        kept = {int(place): row for place, row in zip(at, tile, strict=True)}
+        for place, row in kept.items():
+            total[place] += row
+    return total
+
+
+def _variance_in_blocks(x: torch.Tensor) -> torch.Tensor:
+    seen, mean, squares = 0, torch.zeros(len(x)), torch.zeros(len(x))
+    for block in x.split(8, -1):
+        n = block.shape[-1]
+        mean = mean + (block.mean(-1) - mean) * n / (seen + n)
+        squares = squares + block.var(-1, correction=0) * n + (block.mean(-1) - mean) ** 2 * seen * n / (seen + n)
+        seen += n
+    return squares / seen
+
+
+def _means_of_blocks(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    rows = zip(x.split(4), target.split(4), strict=True)
+    return torch.stack([functional.cross_entropy(row, wanted) for row, wanted in rows]).mean()
+
+
+def _dequantized(codes: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor, group: int) -> torch.Tensor:
+    of = torch.arange(codes.shape[0]) // group
+    return (codes - zero[of]) * scale[of]
+
+
 PLANTED = (
     PlantedFailure(
         "softmax_total_in_bfloat16",
@@ -1222,6 +1294,98 @@ PLANTED = (
         lambda codes, scale: torch.tensor([0.0, 1, 2, 3, 8, 16, 33, 64])[codes] * scale,
         size=100,
         says="3 stands for 3, not 4, 6 stands for 33, not 32",
+    ),
+    PlantedFailure(
+        "gradient_without_the_weight",
+        "inner_steps",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 6, n), normal(seed + 1, n), normal(seed + 2, 6, n)],
+        layer_norm_gradient,
+        _without_the_weight,
+        size=24,
+        says="in the gradient of `layer_norm`, `sum` is made of `grad_out`, not of `mul(grad_out, weight)`",
+    ),
+    PlantedFailure(
+        "splits_joined_in_another_base",
+        "softmaxes",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 5, 16), normal(seed + 1, n, 16), normal(seed + 2, n, 12)],
+        attention_of,
+        _joined_by_exp,
+        size=20,
+        kind="attention",
+        says="blocks of 8 are joined by exp of logarithms to base 2: their weights are to the power 1.4427",
+    ),
+    PlantedFailure(
+        "order_put_back_by_gather",
+        "indexing",
+        Cause.LAYOUT_PERMUTATION,
+        lambda seed, n: [normal(seed, 6, n)],
+        _back_by_scatter,
+        _back_by_gather,
+        size=20,
+        says="`scatter` goes by the inverse of its permutation",
+    ),
+    PlantedFailure(
+        "last_of_equal_rows_in_a_tile",
+        "indexing",
+        Cause.NONDETERMINISM_RACE,
+        lambda seed, n: [whole(seed, 0, 6, n), normal(seed + 1, n, 10)],
+        lambda index, rows: torch.zeros(6, rows.shape[1], dtype=rows.dtype).index_add(0, index, rows),
+        _rows_of_tiles,
+        size=24,
+        says="the last of equal indices stands alone, of those in a tile of 8, where they should be summed",
+    ),
+    PlantedFailure(
+        "shares_exchanged",
+        "constants",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 6, n), normal(seed + 1, 6, n)],
+        lambda x, y: torch.tanh(0.3 * x + 0.7 * y),
+        lambda x, y: torch.tanh(0.7 * x + 0.3 * y),
+        size=20,
+        says="0.3 and 0.7 are exchanged",
+    ),
+    PlantedFailure(
+        "variances_joined_about_the_new_mean",
+        "reductions",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 40, n)],
+        lambda x: x.var(-1, correction=0),
+        _variance_in_blocks,
+        size=20,
+        kind="reduction",
+        says="blocks of 8 are put together with the spread about the mean that holds the new block already",
+    ),
+    PlantedFailure(
+        "mean_of_means",
+        "losses",
+        Cause.WRONG_SCALE,
+        lambda seed, n: [normal(seed, n, 8), whole(seed + 1, 0, 8, n)],
+        functional.cross_entropy,
+        _means_of_blocks,
+        size=18,
+        says="the means of blocks of 4 are averaged",
+    ),
+    PlantedFailure(
+        "two_arguments_of_another_group",
+        "grouped_argument",
+        Cause.BROADCASTING,
+        lambda seed, n: [whole(seed, 0, 16, n, 10).float(), normal(seed, n // 4, 10), normal(seed + 1, n // 4, 10)],
+        lambda codes, scale, zero: _dequantized(codes, scale, zero, 4),
+        lambda codes, scale, zero: _dequantized(codes, scale, zero, 8),
+        size=32,
+        says="entry i // 2 of `scale` and entry i // 2 of `zero` are read for entry i along axis 0",
+    ),
+    PlantedFailure(
+        "masked_before_a_soft_cap",
+        "order",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, n, n)],
+        lambda x: torch.softmax((4 * torch.tanh(x / 4)).masked_fill(_later(x), -math.inf), -1),
+        lambda x: torch.softmax(4 * torch.tanh(x.masked_fill(_later(x), -math.inf) / 4), -1),
+        size=20,
+        says="`masked_fill` is made before `tanh`, not after it",
     ),
 )
 """At least one for every rule of the library and every probe."""

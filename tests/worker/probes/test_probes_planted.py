@@ -12,7 +12,7 @@ from opsdebug_ci.catalogue.planted import wrong
 from opsdebug_ci.model import Case, Cause, Family, Layout
 from opsdebug_ci.model.contract import Contract
 from opsdebug_ci.model.message import RunCase
-from opsdebug_ci.numerics.variants import ARGUMENT_RULES, CALL_RULES
+from opsdebug_ci.numerics.variants import ARGUMENT_RULES, CALL_RULES, inner_steps
 from opsdebug_ci.operators import Operator
 from opsdebug_ci.worker.case_run import run_case
 from opsdebug_ci.worker.probes import PROBES
@@ -25,7 +25,7 @@ NAMES = [planted.name for planted in PLANTED]
 
 def test_every_rule_and_probe_has_a_planted_failure() -> None:
     planted = {failure.rule for failure in PLANTED}
-    rules = {rule.__name__ for rule in (*CALL_RULES, *ARGUMENT_RULES, *PROBES)} | APART
+    rules = {rule.__name__ for rule in (*CALL_RULES, inner_steps, *ARGUMENT_RULES, *PROBES)} | APART
     assert planted == rules
 
 
