@@ -151,14 +151,11 @@ def _out_of_range(judged: Judged) -> torch.Tensor:
         free = free & ~(source.flushed_last(position).to(free.device) & (native != 0))
     error = (judged.output.actual.double() - expected).abs()
 
-    def explained(answer: torch.Tensor) -> torch.Tensor:
-        return error <= bound.worst_case + 2.0 * ((answer - expected).abs() + smallest)
-
-    accepted = lost | (free & explained(ranged))
+    flushed = 2.0 * ((ranged - expected).abs() + smallest)
+    accepted = lost | (free & (error <= bound.worst_case + flushed))
     if not judged.output.own_values and bool((judged.found.red & ~accepted).any()):
-        flushed = comparable(source.flushed_arguments(position), judged.output.actual)
-        free = torch.isfinite(expected) & (flushed != expected)
-        accepted = accepted | (free & (~torch.isfinite(flushed) | explained(flushed)))
+        moved = comparable(source.of_lost_digits(position), judged.output.actual)
+        accepted = accepted | (torch.isfinite(expected) & (moved > 0) & (error <= bound.worst_case + 2.0 * moved))
     return accepted
 
 

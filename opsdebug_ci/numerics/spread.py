@@ -8,8 +8,9 @@ reference's. Each is run when it is first asked for: most outputs are settled by
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -57,6 +58,9 @@ INDEPENDENT = 1e-12
 
 SELECTIONS = frozenset({"where", "masked_fill", "tril", "triu"})
 """Calls that leave out elements of an argument."""
+
+LOST = 8.0
+"""Smallest subnormal numbers by which a subnormal argument is off when a constant of 1/16 or more comes first."""
 
 PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"})
 """Products of matrices."""
@@ -180,15 +184,21 @@ class Evaluations:
         """The answer where every step below the normal range of the working precision is zero, beyond it infinite."""
         return self._once("range", None, self._ranged)[position]
 
-    def flushed_arguments(self, position: int) -> torch.Tensor:
-        """The same where subnormal numbers of the arguments are zero: what is made of them in another order of
-        products may have lost all their digits."""
-        smallest = self._arithmetic.compute.min_normal
+    def of_lost_digits(self, position: int) -> torch.Tensor:
+        """How far the answer moves when subnormal numbers of the arguments are off by LOST of the smallest one, each
+        argument the other way than the one before: products with a constant, in another order, lose as much."""
+        fmt = self._arithmetic.compute
+        moved = torch.zeros_like(self.centre[position], dtype=torch.float64)
+        for name, first in (("up", 1.0), ("down", -1.0)):
+            signs = itertools.cycle((first, -first))
 
-        def flushed(value: torch.Tensor) -> torch.Tensor:
-            return torch.where(value.abs() < smallest, value * 0.0, value)
+            def off(value: torch.Tensor, signs: Iterator[float] = signs) -> torch.Tensor:
+                lost = next(signs) * LOST * fmt.min_subnormal
+                return torch.where((value.abs() < fmt.min_normal) & (value != 0), value + lost, value)
 
-        return self._once("range of arguments", flushed, _InRange(self._arithmetic.compute))[position]
+            answer = self._once(f"digits lost {name}", off)[position].double()
+            moved = torch.fmax(moved, torch.nan_to_num((answer - self.centre[position]).abs(), nan=math.inf))
+        return moved
 
     def either_zero(self, position: int) -> torch.Tensor:
         """Elements that are zero of either sign: theirs is that of a zero chosen among values, and which of two equal

@@ -151,11 +151,17 @@ def _along(size: int, axis: int, ndim: int) -> Iterator[_Move]:
         half = size // 2
         pairs, halves = partial(_dealt, axis=axis, shape=(2, half)), partial(_dealt, axis=axis, shape=(half, 2))
         yield move("with its halves exchanged", by(half), by(half), f"exchanged {axis - ndim}")
+        yield move("with its pairs exchanged", lambda x: _pairs_exchanged(x, axis), lambda x: _pairs_exchanged(x, axis))
         yield move("in halves, not in interleaved pairs,", pairs, halves, f"halves {axis - ndim}")
         yield move("in interleaved pairs, not in halves,", halves, pairs, f"pairs {axis - ndim}")
 
 
 Change = Callable[[torch.Tensor], torch.Tensor]
+
+
+def _pairs_exchanged(value: torch.Tensor, axis: int) -> torch.Tensor:
+    """Even entries where odd ones belong, and the other way round."""
+    return torch.unflatten(value, axis, (-1, 2)).flip(axis + 1).flatten(axis, axis + 1)
 
 
 def _dealt(value: torch.Tensor, axis: int, shape: tuple[int, int]) -> torch.Tensor:

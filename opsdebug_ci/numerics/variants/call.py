@@ -69,7 +69,7 @@ class Call:
     result: Any
     """What it returned."""
 
-    makers: Mapping[int, Call] = field(default_factory=dict)
+    makers: dict[int, Call] = field(default_factory=dict)
     """The calls before this one by the id of their result."""
 
     arguments: Mapping[str, torch.Tensor] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def read_call(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
     result: Any,
-    makers: Mapping[int, Call],
+    makers: dict[int, Call],
     arguments: Mapping[str, torch.Tensor] = NO_ARGUMENTS,
 ) -> Call:
     """A call from what an observer is given."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import torch
@@ -18,6 +19,9 @@ from opsdebug_ci.numerics.variants.call import Alternative, Call, spelled
 
 MOST = 24
 """Values that are tried in the place of an operand, the latest ones."""
+
+LATEST = 128
+"""Steps before this one whose results those are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,7 +83,8 @@ def _may_stand_for(other: torch.Tensor, tensor: torch.Tensor) -> bool:
 
 def _values(call: Call) -> Iterator[_Value]:
     """Every tensor the steps before this one made or took, in this order."""
-    steps = [step for step in call.makers.values() if step.result is not call.result]
+    latest = reversed(list(islice(reversed(call.makers.values()), LATEST)))
+    steps = [step for step in latest if step.result is not call.result]
     later = Counter(step.name for step in steps)
     for step in steps:
         later[step.name] -= 1

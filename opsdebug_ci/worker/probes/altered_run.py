@@ -37,6 +37,12 @@ from opsdebug_ci.worker.probes.scene import Scene
 MOST_CALLS = 300
 """Calls of a reference that are considered; a loop over elements shows its body in the first of them."""
 
+MOST_ALTERED = 3000
+"""Calls up to which what is altered everywhere is."""
+
+MOST_KEPT = 1 << 24
+"""Elements of results that are remembered."""
+
 SEEN = 0.003
 """Median share of an altered reference's own tolerance that errors take up which are its rounding. A tolerance is some
 ten deviations of single roundings, and a good order of the same steps has a fifth of those."""
@@ -55,6 +61,7 @@ class Watcher:
         self._arguments = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
         self._makers: dict[int, Call] = {}
         self._alive: list[Any] = []
+        self._kept = 0
         self.count = 0
         self.place = -1
         """Which call of its name the last one was, counted from 0: one copy more, as of a view, moves no other."""
@@ -62,9 +69,10 @@ class Watcher:
 
     def read(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Call:
         call = read_call(func, args, kwargs, result, self._makers, self._arguments)
-        if isinstance(result, torch.Tensor) and len(self._makers) < MOST_CALLS:
+        if isinstance(result, torch.Tensor) and self._kept < MOST_KEPT and self.count < MOST_ALTERED:
             self._makers[id(result)] = call
             self._alive.append(result)
+            self._kept += result.numel()
         self.count += 1
         self.place = self._names[call.name]
         self._names[call.name] += 1
@@ -92,7 +100,7 @@ class _Altered:
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         call = self._watcher.read(func, args, kwargs, result)
-        for part in self._parts if self._watcher.count <= MOST_CALLS else ():
+        for part in self._parts if self._watcher.count <= MOST_ALTERED else ():
             if not self._is_meant(part, call):
                 continue
             chosen = alternative_of(call, part.name, part.rule)
