@@ -117,7 +117,7 @@ def _in_blocks(x: torch.Tensor, axis: int, finish: Callable[[_Blocks], torch.Ten
 
             def result(block: int = block, of_sum: bool = of_sum, of_terms: bool = of_terms) -> torch.Tensor:
                 running = _of_blocks(x, axis, block).cummax(axis).values
-                spread = _spread(running, axis, block, x.shape[axis])
+                spread = _spread(_finite(running), axis, block, x.shape[axis])
                 return finish(_Blocks(x=x, axis=axis, running=spread, sum_rescaled=of_sum, terms_rescaled=of_terms))
 
             phrase = f"{what} not rescaled when a block of {block} has a larger maximum"
@@ -140,10 +140,11 @@ def _joined(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
 
         def joined(power: float | None, block: int = block) -> torch.Tensor:
             largest = _of_blocks(x, axis, block)
-            terms = (x - _spread(largest, axis, block, n)).exp()
+            terms = (x - _spread(_finite(largest), axis, block, n)).exp()
             sums = _of_blocks(terms, axis, block, torch.sum, 0.0)
-            weights = (largest if power is None else power * (largest + sums.log())).softmax(axis)
-            return terms / _spread(sums, axis, block, n) * _spread(weights, axis, block, n)
+            logarithms = largest if power is None else torch.where(sums > 0, power * (largest + sums.log()), largest)
+            shares = torch.nan_to_num(terms / _spread(sums, axis, block, n))  # a block may be masked entirely
+            return shares * _spread(logarithms.softmax(axis), axis, block, n)
 
         ways = {"weighted by their largest term, not by the sum of their terms": None, **POWERS}
         for words, power in ways.items():
@@ -173,6 +174,11 @@ def _of_blocks(
 ) -> torch.Tensor:
     """One number per block along an axis."""
     return reduce(in_blocks(x, axis, block, fill), dim=-1).movedim(-1, axis)
+
+
+def _finite(largest: torch.Tensor) -> torch.Tensor:
+    """What masked blocks are shifted by: nothing."""
+    return torch.where(torch.isneginf(largest), 0.0, largest)
 
 
 def _spread(of_blocks: torch.Tensor, axis: int, block: int, n: int) -> torch.Tensor:
