@@ -188,7 +188,8 @@ class Evaluations:
         """How far the answer moves when subnormal numbers of the arguments are off by LOST of the smallest one, each
         argument the other way than the one before: products with a constant, in another order, lose as much."""
         fmt = self._arithmetic.compute
-        moved = torch.zeros_like(self.centre[position], dtype=torch.float64)
+        centre = self.centre[position].double()
+        moved = torch.zeros_like(centre)
         for name, first in (("up", 1.0), ("down", -1.0)):
             signs = itertools.cycle((first, -first))
 
@@ -197,7 +198,7 @@ class Evaluations:
                 return torch.where((value.abs() < fmt.min_normal) & (value != 0), value + lost, value)
 
             answer = self._once(f"digits lost {name}", off)[position].double()
-            moved = torch.fmax(moved, torch.nan_to_num((answer - self.centre[position]).abs(), nan=math.inf))
+            moved = torch.fmax(moved, torch.nan_to_num((answer - centre).abs(), nan=math.inf))
         return moved
 
     def either_zero(self, position: int) -> torch.Tensor:
