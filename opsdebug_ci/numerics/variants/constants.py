@@ -45,7 +45,7 @@ def constants(call: Call) -> Iterator[Alternative]:
             yield Alternative(
                 name=text,
                 cause=cause_of(call.name, value, other),
-                statement=_sentence(call, value, other),
+                statement=_sentence(call, name, value, other),
                 result=partial(lambda name, other: call.again(**{name: other}), name, other),
                 weight=0.8 if abs(value) <= SMALL else 0.6,
             )
@@ -130,9 +130,9 @@ def cause_of(name: str, value: float, other: float) -> Cause:
     return Cause.WRONG_DEFAULT
 
 
-def _sentence(call: Call, value: float, other: float) -> str:
+def _sentence(call: Call, name: str, value: float, other: float) -> str:
     """`eps is 0.001, not 1e-06`; `the factor 0.125 = 1/sqrt(64) is left out`."""
-    what = _called(call, value)
+    what = "base" if call.name == "pow" and name == "self" else _called(call, value)
     known = f"{spelled(value)}{_root(call, value)}"
     if other == (1.0 if call.name in ("mul", "div") else 0.0) and isinstance(value, float):
         return f"{what} {known} is left out" if what == "eps" else f"the {what} {known} is left out"

@@ -48,11 +48,49 @@ def resampling(call: Call) -> Iterator[Alternative]:
         yield from _windows(call)
     if call.name == "max_pool2d_with_indices" and any(call.values.get("padding") or ()):
         yield from _padded_maximum(call, call.values["self"])
+    if call.name in PADS and call.tensor("self") is not None:
+        yield from _paddings(call, call.values["self"])
     if call.name == "grid_sampler_2d":
         yield from _flags(call, "align_corners")
         for mode in {0, 1, 2} - {call.values["padding_mode"]}:
             phrase = f"the padding mode outside the grid is {('zeros', 'border', 'reflection')[mode]}"
             yield _default(phrase, partial(lambda mode: call.again(padding_mode=mode), mode))
+
+
+PADS = {f"{mode}_pad{dims}d": mode for mode in ("reflection", "replication") for dims in (1, 2, 3)}
+PADS["constant_pad_nd"] = "zeros"
+"""Call to how it fills the border."""
+
+BORDERS: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
+    "reflection": lambda at, n: torch.where(at < 0, -at, torch.where(at >= n, 2 * n - 2 - at, at)),
+    "symmetric reflection, which repeats the edge": lambda at, n: torch.where(
+        at < 0, -at - 1, torch.where(at >= n, 2 * n - 1 - at, at)
+    ),
+    "replication": lambda at, n: at.clamp(0, n - 1),
+    "wrap-around": lambda at, n: at % n,
+}
+"""Where an element beyond the border comes from, by its place, in an axis of so many."""
+
+
+def _paddings(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
+    """Borders filled in another way."""
+    widths = call.values.get("padding", call.values.get("pad"))
+    own = PADS[call.name]
+    if not x.is_floating_point() or min(widths) < 0 or call.values.get("value"):
+        return
+    for mode, place in BORDERS.items():
+        if mode != own:
+            yield _default(f"the padding is {mode}, not {own}", partial(_padded, x, widths, place))
+    if own != "zeros":
+        yield _default(f"the padding is zeros, not {own}", partial(torch.nn.functional.pad, x, list(widths)))
+
+
+def _padded(x: torch.Tensor, widths: list[int], place: Callable[[torch.Tensor, int], torch.Tensor]) -> torch.Tensor:
+    for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True)):
+        n = x.shape[-1 - axis]
+        at = place(torch.arange(-before, n + after, device=x.device), n)
+        x = x.index_select(-1 - axis, at.clamp(0, n - 1))
+    return x
 
 
 def _flags(call: Call, name: str) -> Iterator[Alternative]:
@@ -91,6 +129,10 @@ def _interpolation(call: Call, x: torch.Tensor) -> Iterator[Alternative]:
     if "linear" in call.name:
         for phrase, mapping in MAPPINGS.items():
             yield _default(f"{phrase} in the linear interpolation", partial(lambda m: _linear(x, sizes, m), mapping))
+        yield _default(
+            "positions before the centre of the first pixel are not cut at 0, so that the edge is extrapolated",
+            lambda: _linear(x, sizes, _mapping(call), least=-1.0),
+        )
         yield _default(
             "the nearest pixel is taken, not a linear interpolation",
             lambda: _nearest(x, sizes, _half_pixel, rounding=True),
@@ -145,11 +187,12 @@ def _short_windows(call: Call, x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def _linear(x: torch.Tensor, sizes: tuple[int, ...], mapping: Mapping) -> torch.Tensor:
+def _linear(x: torch.Tensor, sizes: tuple[int, ...], mapping: Mapping, least: float = 0.0) -> torch.Tensor:
     for axis, wanted in enumerate(sizes, start=2):
         size = x.shape[axis]
-        source = mapping(torch.arange(wanted, dtype=torch.float64, device=x.device), size, wanted).clamp(0, size - 1)
-        low = source.floor().long()
+        source = mapping(torch.arange(wanted, dtype=torch.float64, device=x.device), size, wanted)
+        source = source.clamp(least, size - 1)
+        low = source.clamp(min=0).floor().long()
         share = (source - low).reshape([-1 if position == axis else 1 for position in range(x.ndim)])
         high = (low + 1).clamp(max=size - 1)
         x = x.index_select(axis, low) * (1 - share) + x.index_select(axis, high) * share

@@ -124,6 +124,9 @@ def _in_blocks(x: torch.Tensor, axis: int, finish: Callable[[_Blocks], torch.Ten
             yield alternative(phrase, Cause.WRONG_DEFAULT, result, weight=0.8)
 
 
+SPLITS = (12, 24, 48, 96)
+"""Other lengths that are common for splits of keys."""
+
 POWERS = {
     "weighted alike, not by the sum of their terms": 0.0,
     "joined by exp of logarithms to base 2: their weights are to the power 1.4427": 1 / math.log(2),
@@ -135,7 +138,7 @@ POWERS = {
 def _joined(call: Call, x: torch.Tensor, axis: int) -> Iterator[Alternative]:
     """Finished blocks put together with other weights than their shares of the sum."""
     n = x.shape[axis]
-    lengths = {str(block): block for block in BLOCKS} | dict(_pages(call))
+    lengths = {str(block): block for block in (*BLOCKS, *SPLITS)} | dict(_pages(call))
     for length, block in ((length, block) for length, block in lengths.items() if block < n):
 
         def joined(power: float | None, block: int = block) -> torch.Tensor:

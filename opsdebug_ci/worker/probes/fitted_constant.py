@@ -231,13 +231,20 @@ def _altered(scene: Scene, place: _Place, value: float) -> list[torch.Tensor] | 
     return scene.reference(changed)
 
 
+WRITTEN = 3
+"""Digits of a number that somebody may have written; more are often two steps exchanged, or one left out."""
+
+UNWRITTEN = 0.03
+"""Confidence that other numbers cost."""
+
+
 def _clue(failure: Failure, place: _Place, value: float, explanation: Explanation) -> Clue:
     said = f"the {_named(place)} of `{place.operation}` is {value:.5g}, not {place.value:.6g}"
     times = f"`{place.argument}` enters {value:.5g} times, not once"
     return failure.clue(
         RULE,
         _cause(place, value),
-        0.96 if place.operation else 0.95,
+        (0.96 if place.operation else 0.95) - (UNWRITTEN if _digits(value) > WRITTEN else 0.0),
         f"{said if place.operation else times}: reproduces {explanation.elements:,} of {int(failure.bad.sum()):,} "
         "bad elements",
         {

@@ -225,6 +225,10 @@ def _group_norm_of_eight(x: torch.Tensor) -> torch.Tensor:
     return torch.cat(rows).reshape(x.shape)
 
 
+def _doubled(x: torch.Tensor) -> torch.Tensor:
+    return functional.interpolate(x, scale_factor=2, mode="linear")
+
+
 def _later(x: torch.Tensor) -> torch.Tensor:
     return torch.ones_like(x, dtype=torch.bool).triu(1)
 
@@ -1386,6 +1390,26 @@ PLANTED = (
         lambda x: torch.softmax(4 * torch.tanh(x.masked_fill(_later(x), -math.inf) / 4), -1),
         size=20,
         says="`masked_fill` is made before `tanh`, not after it",
+    ),
+    PlantedFailure(
+        "edge_repeated_in_a_reflection",
+        "resampling",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 2, 3, n)],
+        lambda x: functional.avg_pool1d(functional.pad(x, (2, 2), mode="reflect"), 5, 1),
+        lambda x: functional.avg_pool1d(torch.cat([x[..., :2].flip(-1), x, x[..., -2:].flip(-1)], -1), 5, 1),
+        size=12,
+        says="the padding is symmetric reflection, which repeats the edge, not reflection",
+    ),
+    PlantedFailure(
+        "edge_extrapolated",
+        "resampling",
+        Cause.WRONG_DEFAULT,
+        lambda seed, n: [normal(seed, 2, 3, n)],
+        lambda x: functional.interpolate(x, scale_factor=2, mode="linear"),
+        lambda x: torch.cat([1.25 * x[..., :1] - 0.25 * x[..., 1:2], _doubled(x)[..., 1:]], -1),
+        size=12,
+        says="the edge is extrapolated",
     ),
 )
 """At least one for every rule of the library and every probe."""
