@@ -50,20 +50,20 @@ def inner_steps(call: Call, only: str = "") -> Iterator[Alternative]:
     end = next((end for end in BACKWARD if call.name.endswith(end)), "")
     plain = call.name.removesuffix(end).removeprefix("_").removeprefix("native_")
     where = f"{'in the gradient of' if end else 'inside'} `{plain}`"
-    recorder = _Recorder(call, int(only.rpartition("#")[2]) if only else None)
-    if not _same(recorder.run(steps), call.result):
+    inner = _InnerRun(call, int(only.rpartition("#")[2]) if only else None)
+    if not _same(inner.run(steps), call.result):
         return
-    for place, item in recorder.found:
+    for place, item in inner.found:
         yield replace(
             item,
             name=f"{where}, {item.name} #{place}",
             statement=f"{where}, {item.statement}",
-            result=partial(_Recorder(call, place, item.name).run, steps),
+            result=partial(_InnerRun(call, place, item.name).run, steps),
             weight=item.weight * LIKELIHOOD,
         )
 
 
-class _Recorder:
+class _InnerRun:
     """Runs the steps of a call, and notes what each, or the one at `place`, might have been instead; with the `name` of
     an alternative that one takes its place."""
 

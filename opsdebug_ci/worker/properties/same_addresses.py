@@ -57,7 +57,7 @@ def same_addresses(scene: Scene, launch: LaunchReading) -> Iterator[PropertyRead
     torch_answers = ReferenceKind.TORCH in scene.operator.references
     if launch.unwritten or not torch_answers or others.names != scene.arguments.names or not held.fits(others.values):
         return
-    trial = _Trial(scene, others)
+    trial = _Reuse(scene, others)
     try:
         yield from trial.readings(held, launch)
     except OperatorFault as fault:
@@ -94,7 +94,7 @@ class _Elsewhere:
     """What the operator says of them."""
 
 
-class _Trial:
+class _Reuse:
     """The case's arguments against others of the same shapes, those of the next seed."""
 
     def __init__(self, scene: Scene, others: Arguments) -> None:
