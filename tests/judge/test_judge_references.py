@@ -139,3 +139,10 @@ def test_slices_far_worse_than_the_framework_are_a_cause_of_a_failure() -> None:
 def test_a_naive_reference_that_is_only_a_little_off_has_no_other_semantics() -> None:
     (finding,) = judged(ran(output(confidence="medium", votes=[agreeing("torch"), vote("naive")]))).findings
     assert "it rounds more than a reference may" in finding.statement
+
+
+def test_slices_far_worse_than_the_framework_name_nothing_beside_gross_errors() -> None:
+    gross = output(kind="softmax", rejected=40, bad="2 for 1 allowed 1e-6 at 0,3 [2e-6]")
+    judgement = judged(ran(replace(gross, worse_than_framework=40)))
+    (worse,) = [finding for finding in judgement.findings if "40 elements lie" in finding.statement]
+    assert worse.confidence == 0.25

@@ -53,7 +53,16 @@ def worse_than_framework(subject: Subject) -> Iterator[Finding]:
                 "far beyond the framework's own at the same precision (median 1.5 x, P99 2 x, largest 3 x)"
             )
             evidence: Evidence = {"output": output.name, "elements": output.worse_than_framework}
-            yield subject.finding(Cause.LOW_PRECISION_ACCUM, 0.5, statement, evidence)
+            confidence = BESIDE_OTHERS if _is_gross(output) else 0.5
+            yield subject.finding(Cause.LOW_PRECISION_ACCUM, confidence, statement, evidence)
+
+
+def _is_gross(output: OutputReading) -> bool:
+    """Its worst element is wrong beyond every rounding."""
+    worst = None if output.accuracy is None else output.accuracy.worst
+    if worst is None or worst.actual is None or worst.expected is None or worst.worst_case is None:
+        return False
+    return abs(worst.actual - worst.expected) > worst.worst_case
 
 
 def _finding(
