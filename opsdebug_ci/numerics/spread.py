@@ -7,7 +7,6 @@ reference's. Each is run when it is first asked for: most outputs are settled by
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -18,10 +17,11 @@ from typing import Any, Protocol
 import torch
 
 from opsdebug_ci.model.dtype import FloatFormat
-from opsdebug_ci.numerics.decisions import ORDERS, Decision, Decisions, decides
+from opsdebug_ci.numerics.decisions import Decision, Decisions, decides
 from opsdebug_ci.numerics.lifting import NodeObserver
 from opsdebug_ci.numerics.noise import Draws, Noise
-from opsdebug_ci.numerics.noise_rules import EXACT, noisy_result
+from opsdebug_ci.numerics.noise_rules import noisy_result
+from opsdebug_ci.numerics.stand_ins import InRange, chosen_zeros, spread_nan, substituted
 
 LEVELS = (1, 2, 4, 8)
 """Noisy runs after which an output is looked at again: as long as an element is beyond the tolerance, the next."""
@@ -56,20 +56,8 @@ ENTRIES = frozenset({"lift_fresh", "lift_fresh_copy"})
 INDEPENDENT = 1e-12
 """Relative difference of two float64 evaluations up to which they are the same: some thousand roundings."""
 
-SELECTIONS = frozenset({"where", "masked_fill", "tril", "triu"})
-"""Calls that leave out elements of an argument."""
-
 LOST = 8.0
 """Smallest subnormal numbers by which a subnormal argument is off when a constant of 1/16 or more comes first."""
-
-PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"})
-"""Products of matrices."""
-
-CHOICES = (ORDERS - {"argsort", "argmax", "argmin"}) | frozenset(
-    """amax amin aminmax clamp clamp_max clamp_min fmax fmin hardtanh maximum minimum relu adaptive_max_pool2d
-    adaptive_max_pool3d max_pool2d_with_indices max_pool3d_with_indices""".split()  # noqa: SIM905 - a word list
-)
-"""Calls that give one of several values."""
 
 Change = Callable[[torch.Tensor], torch.Tensor]
 
@@ -142,7 +130,7 @@ class Evaluations:
         self._further: tuple[_Samples, _Samples, _Samples] | None = None
         self._further_noise: list[Noise | None] = []
         self._noise: Noise | None = None
-        self._ranged = _InRange(arithmetic.compute)
+        self._ranged = InRange(arithmetic.compute)
         self._cached: dict[str, list[torch.Tensor]] = {}
         largest = max((output.numel() for output in self.centre), default=0)
         self.levels = LEVELS if largest <= LARGE_ELEMENTS else LEVELS_LARGE
@@ -205,7 +193,7 @@ class Evaluations:
         """Elements that are zero of either sign: theirs is that of a zero chosen among values, and which of two equal
         zeros is the largest is not specified."""
         plus, minus = (
-            self._once(f"zeros {sign}", None, partial(_chosen_zeros, sign))[position].double() for sign in (1.0, -1.0)
+            self._once(f"zeros {sign}", None, partial(chosen_zeros, sign))[position].double() for sign in (1.0, -1.0)
         )
         return (plus == 0) & (minus == 0) & (torch.signbit(plus) != torch.signbit(minus))
 
@@ -223,9 +211,7 @@ class Evaluations:
         touch them, and an element that a NaN reaches has no answer but NaN.
         """
         near, far = (
-            self._once(f"special {nan} {infinity}", partial(_substituted, nan=nan, infinity=infinity))[
-                position
-            ].double()
+            self._once(f"special {nan} {infinity}", partial(substituted, nan=nan, infinity=infinity))[position].double()
             for nan, infinity in ((8.0, 1e30), (-8.0, 1e33))
         )
         small = self.without_special.centre[position].double()
@@ -241,7 +227,7 @@ class Evaluations:
 
         def run(change: Change | None, observer: NodeObserver | None) -> list[torch.Tensor]:
             def replaced(value: torch.Tensor) -> torch.Tensor:
-                finite = _substituted(value, nan=0.3, infinity=1e33)
+                finite = substituted(value, nan=0.3, infinity=1e33)
                 return finite if change is None else change(finite)
 
             return self._run(replaced, observer)
@@ -257,7 +243,7 @@ class Evaluations:
             masks = not bool((value == math.inf).any())
             return torch.where(torch.isnan(value) if masks else ~torch.isfinite(value), math.nan, value)
 
-        return torch.isnan(self._once("touched", poisoned, _spread_nan)[position])
+        return torch.isnan(self._once("touched", poisoned, spread_nan)[position])
 
     def order_behind(self, position: int) -> tuple[torch.Tensor, int | None, torch.Tensor] | None:
         """Of an index output: the values it orders, their axis, and their deviation; None where no order made it, or a
@@ -438,80 +424,6 @@ class _Injector:
         if noisy is not result and func._schema.is_mutable and isinstance(result, torch.Tensor):
             return result.copy_(noisy)
         return noisy
-
-
-class _InRange:
-    """Node observer that keeps every computed result within the range of a format: infinite beyond it, zero below its
-    normals. Calls that only move or select numbers compute none."""
-
-    def __init__(self, fmt: FloatFormat) -> None:
-        self._format = fmt
-        self.before: dict[torch.Size, torch.Tensor] = {}
-        """The last result of every shape that was changed, as it was before."""
-
-    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        name = func.overloadpacket.__name__.removesuffix("_")
-        if name in EXACT:
-            return result
-        if name in ("addcmul", "addcdiv"):
-            product = self._kept(func, kwargs.get("value", 1) * args[1])
-            whole = args[0] + (product * args[2] if name == "addcmul" else product / args[2])
-            result = result.copy_(whole) if func._schema.is_mutable else whole
-        if isinstance(result, (tuple, list)):
-            return type(result)([self._kept(func, each) for each in result])
-        return self._kept(func, result)
-
-    def _kept(self, func: Any, value: Any) -> Any:
-        if not isinstance(value, torch.Tensor) or value.dtype is not torch.float64 or value.numel() == 0:
-            return value
-        size = value.abs()
-        kept = torch.where(size > self._format.max_finite, value.sign() * math.inf, value)
-        kept = torch.where(size < self._format.min_normal, value * 0.0, kept)
-        kept = torch.where(torch.isnan(value), value, kept)
-        if bool((kept != value).any()):
-            self.before[value.shape] = value.clone() if func._schema.is_mutable else value
-        return value.copy_(kept) if func._schema.is_mutable else kept
-
-
-def _spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """Node observer by which selections do not stop a NaN: one of an argument is one of the result. A product of
-    matrices that an infinite element makes infinite is NaN in another order of the sums and products."""
-    del kwargs
-    name = func.overloadpacket.__name__.removesuffix("_")
-    if not isinstance(result, torch.Tensor) or not result.is_floating_point():
-        return result
-    if name in PRODUCTS:
-        return torch.where(torch.isinf(result), math.nan, result)
-    if name not in SELECTIONS:
-        return result
-    stopped = torch.zeros_like(result, dtype=torch.bool)
-    for value in args:
-        if isinstance(value, torch.Tensor) and value.is_floating_point():
-            with contextlib.suppress(RuntimeError):
-                stopped |= torch.isnan(value).expand(result.shape)
-    kept = torch.where(stopped, math.nan, result)
-    return result.copy_(kept) if func._schema.is_mutable else kept
-
-
-def _chosen_zeros(sign: float, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """Node observer by which zeros come out of a choice among values with one sign."""
-    del args, kwargs
-    if func.overloadpacket.__name__.removesuffix("_") not in CHOICES:
-        return result
-    values = result[0] if isinstance(result, (tuple, list)) else result
-    if isinstance(values, torch.Tensor) and values.is_floating_point():
-        values.copy_(torch.where(values == 0, math.copysign(0.0, sign), values))
-    return result
-
-
-def _substituted(value: torch.Tensor, nan: float, infinity: float) -> torch.Tensor:
-    """`value` with `nan` times its largest finite number for NaN, and `infinity` of their sign for infinities."""
-    finite = torch.isfinite(value)
-    if bool(finite.all()):
-        return value
-    largest = float(value[finite].abs().max()) if bool(finite.any()) else 0.0
-    replaced = torch.where(torch.isinf(value), value.sign() * infinity, value)
-    return torch.where(torch.isnan(value), nan * (largest or 1.0), replaced)
 
 
 def _pooled(spread: torch.Tensor, output: torch.Tensor) -> torch.Tensor:

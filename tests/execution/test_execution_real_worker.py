@@ -176,15 +176,15 @@ KNOWN = []
 
 @operator(kind="elementwise", x=tensor("N"))
 def twice(x):
+    KNOWN.append(x.clone()) if not KNOWN else None
+    if (x / KNOWN[0] - 1).abs().max() > 0.1:
+        held = torch.ones(100_000_000)
+        time.sleep(5)
     return x + x
 
 
 @twice.reference("torch")
 def _(x):
-    KNOWN.append(x.double()) if not KNOWN else None
-    if (x / KNOWN[0] - 1).abs().max() > 0.1:
-        held = torch.ones(100_000_000)
-        time.sleep(5)
     return 2 * x
 """
 
