@@ -153,10 +153,17 @@ def _out_of_range(judged: Judged) -> torch.Tensor:
 
     flushed = 2.0 * ((ranged - expected).abs() + smallest)
     accepted = lost | (free & (error <= bound.worst_case + flushed))
-    if not judged.output.own_values and bool((judged.found.red & ~accepted).any()):
+    if not judged.output.own_values and bool((judged.found.red & ~accepted).any()) and _any_below(judged, smallest):
         moved = comparable(source.of_lost_digits(position), judged.output.actual)
         accepted = accepted | (torch.isfinite(expected) & (moved > 0) & (error <= bound.worst_case + 2.0 * moved))
     return accepted
+
+
+def _any_below(judged: Judged, smallest: float) -> bool:
+    """Some floating argument holds a number that is smaller, and not zero."""
+    floats = [value for value in judged.output.arguments.values() if isinstance(value, torch.Tensor)]
+    sizes = [value.double().abs() for value in floats if value.layout is torch.strided and value.is_floating_point()]
+    return any(bool(((size > 0) & (size < smallest)).any()) for size in sizes)
 
 
 def _largest_product(judged: Judged) -> float:

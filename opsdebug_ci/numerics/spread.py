@@ -21,7 +21,7 @@ from opsdebug_ci.numerics.decisions import Decision, Decisions, decides
 from opsdebug_ci.numerics.lifting import NodeObserver
 from opsdebug_ci.numerics.noise import Draws, Noise
 from opsdebug_ci.numerics.noise_rules import noisy_result
-from opsdebug_ci.numerics.stand_ins import InRange, chosen_zeros, spread_nan, substituted
+from opsdebug_ci.numerics.stand_ins import InRange, Reassociated, chosen_zeros, spread_nan, substituted
 
 LEVELS = (1, 2, 4, 8)
 """Noisy runs after which an output is looked at again: as long as an element is beyond the tolerance, the next."""
@@ -131,6 +131,7 @@ class Evaluations:
         self._further_noise: list[Noise | None] = []
         self._noise: Noise | None = None
         self._ranged = InRange(arithmetic.compute)
+        self._reassociated = Reassociated()
         self._cached: dict[str, list[torch.Tensor]] = {}
         largest = max((output.numel() for output in self.centre), default=0)
         self.levels = LEVELS if largest <= LARGE_ELEMENTS else LEVELS_LARGE
@@ -243,7 +244,9 @@ class Evaluations:
             masks = not bool((value == math.inf).any())
             return torch.where(torch.isnan(value) if masks else ~torch.isfinite(value), math.nan, value)
 
-        return torch.isnan(self._once("touched", poisoned, spread_nan)[position])
+        touched = torch.isnan(self._once("touched", poisoned, spread_nan)[position])
+        other_order = torch.isnan(self._once("reassociated", poisoned, self._reassociated)[position])
+        return touched | other_order if self._reassociated.products > 1 else touched
 
     def order_behind(self, position: int) -> tuple[torch.Tensor, int | None, torch.Tensor] | None:
         """Of an index output: the values it orders, their axis, and their deviation; None where no order made it, or a

@@ -17,7 +17,10 @@ from opsdebug_ci.numerics.noise_rules import EXACT
 SELECTIONS = frozenset({"where", "masked_fill", "tril", "triu"})
 """Calls that leave out elements of an argument."""
 
-PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot"})
+ADDING = frozenset({"addmm", "baddbmm", "addmv"})
+"""Products of matrices that are added to a first argument."""
+
+PRODUCTS = ADDING | {"mm", "bmm", "mv", "dot"}
 """Products of matrices."""
 
 CHOICES = (ORDERS - {"argsort", "argmax", "argmin"}) | frozenset(
@@ -61,15 +64,10 @@ class InRange:
 
 
 def spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-    """Node observer by which selections do not stop a NaN: one of an argument is one of the result. A product of
-    matrices that an infinite element makes infinite is NaN in another order of the sums and products."""
+    """Node observer by which selections do not stop a NaN: one of an argument is one of the result."""
     del kwargs
-    name = func.overloadpacket.__name__.removesuffix("_")
-    if not isinstance(result, torch.Tensor) or not result.is_floating_point():
-        return result
-    if name in PRODUCTS:
-        return torch.where(torch.isinf(result), math.nan, result)
-    if name not in SELECTIONS:
+    floating = isinstance(result, torch.Tensor) and result.is_floating_point()
+    if not floating or func.overloadpacket.__name__.removesuffix("_") not in SELECTIONS:
         return result
     stopped = torch.zeros_like(result, dtype=torch.bool)
     for value in args:
@@ -78,6 +76,26 @@ def spread_nan(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result:
                 stopped |= torch.isnan(value).expand(result.shape)
     kept = torch.where(stopped, math.nan, result)
     return result.copy_(kept) if func._schema.is_mutable else kept
+
+
+class Reassociated:
+    """Node observer by which an infinite element makes a product of matrices NaN, as in another order of several
+    products; what is added to one, such as a mask, does not. Selections do not stop it."""
+
+    def __init__(self) -> None:
+        self.products = 0
+        """How many there were: a single one has no other order."""
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        name = func.overloadpacket.__name__.removesuffix("_")
+        if name not in PRODUCTS:
+            return spread_nan(func, args, kwargs, result)
+        self.products += 1
+        infinite = torch.isinf(result)
+        if name in ADDING:
+            infinite &= ~torch.isinf(args[0])
+        kept = torch.where(infinite, math.nan, result)
+        return result.copy_(kept) if func._schema.is_mutable else kept
 
 
 def chosen_zeros(sign: float, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:

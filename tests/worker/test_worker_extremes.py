@@ -143,3 +143,34 @@ def test_products_with_an_infinity_may_be_associated_either_way(name: str) -> No
     reference = {"torch": lambda x, w, v: x @ w @ v}
     operator = Operator("chained", lambda x, w, v: x @ (w @ v), with_an_infinity(name), reference, kind="matmul")
     assert judged(operator, own(operator)).verdict is Verdict.PASS
+
+
+def of_products(function, reference, masked: bool = False) -> Operator:
+    """On finite numbers but one negative infinity in `w`, or in every row of the `mask` that is added."""
+
+    def made(seed: int, dims: dict[str, int], dtype: str) -> dict[str, torch.Tensor]:
+        draw = torch.Generator().manual_seed(seed)
+        values = {key: torch.randn(shape, generator=draw) for key, shape in INFINITE.items()}
+        values["mask"] = torch.zeros(2, 4)
+        (values["mask"][:, 0] if masked else values["w"][0])[...] = -torch.inf
+        return values
+
+    return Operator("products", function, made, {"torch": reference}, kind="auto")
+
+
+def test_a_product_of_products_with_an_infinity_may_be_nan() -> None:
+    operator = of_products(lambda x, w, v, mask: x @ (w @ v), lambda x, w, v, mask: (x @ w) @ v)
+    assert judged(operator, own(operator)).verdict is Verdict.PASS
+
+
+def test_a_single_product_with_an_infinity_may_not() -> None:
+    operator = of_products(lambda x, w, v, mask: (x @ w) * torch.nan, lambda x, w, v, mask: x @ w)
+    assert judged(operator, own(operator)).verdict is Verdict.FAIL
+
+
+def test_what_a_mask_takes_out_of_a_product_may_not_be_nan() -> None:
+    def attention(x, w, v, mask):
+        return torch.softmax(torch.addmm(mask, x, w), -1) @ v
+
+    operator = of_products(lambda x, w, v, mask: attention(x, w, v, mask) * torch.nan, attention, masked=True)
+    assert judged(operator, own(operator)).verdict is Verdict.FAIL

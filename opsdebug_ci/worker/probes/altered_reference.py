@@ -247,20 +247,19 @@ def _alike(found: Sequence[Candidate]) -> Iterator[Candidate]:
 
 def _placed(found: list[Candidate]) -> list[Candidate]:
     """Alterations of calls, each with which one it is where several fit; then those made at every call they fit."""
-    count = Counter((candidate.call, candidate.alternative.name) for candidate in found)
-    total = Counter(candidate.alternative.name for candidate in found)
-    seen: Counter[tuple[str, str]] = Counter()
+    count = Counter((candidate.call, candidate.alteration.rule, candidate.alteration.name) for candidate in found)
+    total = Counter((candidate.alteration.rule, candidate.alteration.name) for candidate in found)
+    seen: Counter[tuple[str, str, str]] = Counter()
     placed, several = [], {}
     for candidate in found:
-        name = candidate.alternative.name
-        kind = candidate.call, name
+        rule, name = every = candidate.alteration.rule, candidate.alteration.name
+        kind = candidate.call, *every
         seen[kind] += 1
-        if total[name] > 1:
-            rule = candidate.alternative.rule
-            everywhere = Alteration(name=name, rule=rule, where=f", in all {total[name]} such steps")
-            several[name] = replace(candidate, alteration=everywhere)
+        if total[every] > 1:
+            everywhere = Alteration(name=name, rule=rule, where=f", in all {total[every]} such steps")
+            several[every] = replace(candidate, alteration=everywhere)
         which = f" (`{candidate.call}` {seen[kind]} of {count[kind]})" if count[kind] > 1 else ""
-        likely = candidate.alternative.weight * (ONE_OF_MANY if total[name] > 2 else 1.0)
+        likely = candidate.alternative.weight * (ONE_OF_MANY if total[every] > 2 else 1.0)
         alone = replace(candidate.alteration, where=which)
         placed.append(replace(candidate, alteration=alone, alternative=replace(candidate.alternative, weight=likely)))
     return [*placed, *several.values()]
